@@ -105,6 +105,10 @@ impl NewDecisions {
         NewDecisions(bits(kernel.numbers.all()) | nests << 16)
     }
 
+    /// Decisions that all weights know, because the features that they read describe them: rows of an array in shared memory
+    /// that are `pitch` apart are like longer rows.
+    pub const DESCRIBED: NewDecisions = NewDecisions(1 << 16);
+
     #[cfg(test)]
     pub(crate) const EXAMPLE: NewDecisions = NewDecisions(1 << 31);
 

@@ -104,7 +104,7 @@ impl Network {
         let [row, row_bias, hidden, hidden_bias, output, output_bias] = layers;
         Network {
             name: weights.name().to_owned(),
-            known: weights.known(),
+            known: weights.known() | NewDecisions::DESCRIBED,
             ranges: weights.ranges().filter(|_| weights.check_device(device).is_ok()).cloned(),
             analytic: Analytic::new(device),
             row: RowLayer::new(Scaling::new(row_means, row_factors), Layer::new(row, row_bias)),

@@ -23,6 +23,7 @@
 
 mod beam;
 mod bits;
+mod contractions;
 mod evaluate;
 mod every_size;
 mod expand;
@@ -58,6 +59,7 @@ use warploom_cost::CostModel;
 use warploom_schedule::schedule::{Problem, Schedule};
 
 use crate::beam::beam;
+use crate::contractions::with_contractions;
 use crate::evaluate::Evaluator;
 use crate::greedy::greedy;
 use crate::neighbours::neighbourhood;
@@ -71,6 +73,9 @@ pub use options::{Limits, Options};
 pub use search::Search;
 pub use state::{Child, State};
 pub use statistics::{Event, PassStatistics, Refusal, Statistics, StopReason};
+
+/// A rewritten pipeline gets this fraction of the samples: it has more Funcs, and its start is closer to what is found.
+const REWRITTEN: usize = 4;
 
 /// A schedule that a search found, with its predicted time.
 #[derive(Clone, PartialEq, Debug)]
@@ -140,11 +145,16 @@ pub fn search(
     let started = Instant::now();
     let one = |problem: &Problem| {
         let left = options.time_limit.map(|limit| limit.saturating_sub(started.elapsed()));
-        let options = Options { time_limit: left, ..options.clone() };
+        let samples = match problem.pipeline().rewrites().is_empty() {
+            true => options.samples,
+            false => options.samples.div_ceil(REWRITTEN),
+        };
+        let options = Options { time_limit: left, samples, ..options.clone() };
         explore(problem, model, &options, observer, |search, start| {
-            let first = started_from(search, start);
+            let (first, mut others) = started_from(search, start);
             if first.identity() != start.identity() {
-                search.keep(search.refined(std::slice::from_ref(&first)));
+                others.push(first.clone());
+                search.keep(search.refined(&others));
             }
             let (start, decisions) = beam(search, &first);
             greedy(search, &start, &decisions);
@@ -155,7 +165,7 @@ pub fn search(
     let start_cost = |problem: &Problem| {
         with_search(problem, model, options, &|_| {}, |search| {
             let default = search.appraise(&Schedule::default_for(problem));
-            default.map_or(f64::INFINITY, |default| started_from(search, &default).cost())
+            default.map_or(f64::INFINITY, |default| started_from(search, &default).0.cost())
         })
     };
     let is_possible = |problem: &Problem| {
@@ -170,12 +180,13 @@ pub fn search(
     outcome
 }
 
-/// The state from which the beam starts: the default schedule or, for a rewritten pipeline, one whose kernels own whole rows.
-fn started_from(search: &Search<'_>, default: &Arc<State>) -> Arc<State> {
-    let space = search.evaluator.space;
-    match space.problem.pipeline().rewrites().is_empty() {
-        true => default.clone(),
-        false => with_whole_rows(search, default),
+/// The state from which the beam starts: the default schedule, in which contractions are tiled and, if the pipeline is a
+/// rewritten one, kernels own whole rows; and some others that are nearly as good.
+fn started_from(search: &Search<'_>, default: &Arc<State>) -> (Arc<State>, Vec<Arc<State>>) {
+    let (tiled, others) = with_contractions(search, default);
+    match search.evaluator.space.problem.pipeline().rewrites().is_empty() {
+        true => (tiled, others),
+        false => (with_whole_rows(search, &tiled), others),
     }
 }
 

@@ -272,7 +272,7 @@ impl<'a> Places<'a> {
         self.space.stages_of(self.func).filter(|stage| !self.space.stage(*stage).reductions.is_empty()).last()
     }
 
-    fn private_items(
+    pub fn private_items(
         &self,
         tiles: &ThreadTiles,
         along: &[Option<LoopKind>],

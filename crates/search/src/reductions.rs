@@ -14,6 +14,12 @@ const STEPS: [i64; 3] = [8, 16, 32];
 /// Reduction variables with at most this total extent are fully unrolled.
 const WHOLE: i64 = 32;
 
+/// Steps of a reduction for which a copy of its operands is usually best.
+const STEPS_PER_COPY: f64 = 24.0;
+
+/// The most ways to run a reduction with copies of its operands.
+const MOST_TILED: usize = 12;
+
 /// One way to run the reduction loops of a stage.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Variant {
@@ -102,6 +108,37 @@ fn over_block(facts: &StageFacts, several: &[Span]) -> Vec<Variant> {
         }
     }
     variants
+}
+
+/// The ways to run a reduction whose operands are copied to shared memory for some steps at a time, those with about
+/// [`STEPS_PER_COPY`] steps first.
+pub(crate) fn tiled(facts: &StageFacts) -> Vec<Variant> {
+    let several: Vec<Span> = facts.reductions.iter().copied().filter(|span| span.extent > 1).collect();
+    let steps = |spans: &[Span]| spans.iter().map(|span| span.extent).product::<i64>();
+    let whole_list = |spans: &[Span]| whole(spans).pop().unwrap_or_default();
+    let mut found = vec![(steps(&several), Variant { inner: whole_list(&several), ..Variant::default() })];
+    for fixed in 0..several.len() {
+        let (left, outer) = several.split_at(several.len() - fixed);
+        let [rest @ .., next] = left else { continue };
+        let singles: Vec<ReductionTile> =
+            outer.iter().rev().filter_map(|span| step(facts, span.dim, 1)).collect();
+        for size in [1, 2, 4, 8, 16, 32].into_iter().filter(|size| *size < next.extent) {
+            let mut over = singles.clone();
+            over.extend(step(facts, next.dim, size));
+            let inners = match rest {
+                [] => vec![vec![Tile { dim: next.dim, size: Size::All }], vec![tile(next.dim, 4)]],
+                rest => vec![whole_list(rest)],
+            };
+            let variant =
+                |inner| (size * steps(rest), Variant { over: over.clone(), inner, ..Variant::default() });
+            found.extend(inners.into_iter().map(variant));
+        }
+    }
+    let far = |steps: i64| (steps as f64 / STEPS_PER_COPY).ln().abs();
+    // The sort is stable.
+    found.sort_by(|(a, _), (b, _)| far(*a).total_cmp(&far(*b)));
+    found.truncate(MOST_TILED);
+    found.into_iter().map(|(_, variant)| variant).collect()
 }
 
 /// All variants for a stage that has its own kernel: the reduction loops run in threads, or

@@ -13,7 +13,7 @@ use crate::bits::Bits;
 use crate::evaluate::Evaluator;
 use crate::follow::refollow;
 use crate::kernels::{Shape, Tiler};
-use crate::reductions::{Variant, in_threads};
+use crate::reductions::{Variant, in_threads, tiled};
 use crate::shares::{atomic_shares, refitted, shares};
 use crate::space::Space;
 use crate::staging::best_copies;
@@ -243,7 +243,7 @@ impl<'a> Refiner<'a, '_> {
             return Vec::new();
         }
         let over: Vec<&ReductionTile> = of.loops_over(number).collect();
-        let variants = in_threads(facts).into_iter();
+        let variants = in_threads(facts).into_iter().chain(tiled(facts));
         let items = variants.filter_map(|variant| varied(item, stage, &over, &variant));
         items.filter_map(|item| Sketch::new(space, item, self.inlined)).collect()
     }

@@ -12,6 +12,8 @@ use warploom_lang::{ExprId, FuncId, Pipeline, StageRef};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::Problem;
 
+use crate::contractions::is_contraction;
+
 /// Fewer steps in one thread are no reason to rewrite.
 const LONG_CHAIN: i64 = 64;
 
@@ -69,15 +71,29 @@ const CARRIES: u32 = 16;
 /// A rewritten pipeline whose search starts from a time this much longer than that of the original one is not searched.
 const HOPELESS: f64 = 1.5;
 
+/// A contraction with more points than this is tiled: threads that share a point would read the same values again.
+const TILED: i64 = 8192;
+
+/// A contraction is divided only if that leaves each part so many steps.
+const PART_STEPS: i64 = 32;
+
+/// Partial results per SM of a divided contraction: at least, usually, at most.
+const PART_POINTS: (i64, i64, i64) = (1024, 12288, 49152);
+
+/// The most ways to divide a contraction.
+const DIVISIONS: usize = 3;
+
 /// The rewritten problems that are worth a search, the most promising first, at most `most`.
 pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) -> f64) -> Vec<Problem> {
-    if most == 0 || thin_updates(problem).is_empty() {
+    if most == 0 {
         return Vec::new();
     }
     let mut found: Vec<(f64, Problem)> = Vec::new();
-    for (recipe, reach) in RECIPES.iter().flat_map(|recipe| [(recipe, Reach::All), (recipe, Reach::Resident)])
-    {
-        let Some(rewritten) = recipe.rewritten(problem, reach) else { continue };
+    let recipes = RECIPES.iter().flat_map(|recipe| [(recipe, Reach::All), (recipe, Reach::Resident)]);
+    let has_thin = !thin_updates(problem).is_empty();
+    let thickened =
+        recipes.filter(|_| has_thin).filter_map(|(recipe, reach)| recipe.rewritten(problem, reach));
+    for rewritten in thickened.chain(divided(problem)) {
         let known =
             |(_, other): &(f64, Problem)| other.pipeline().rewrites() == rewritten.pipeline().rewrites();
         if !found.iter().any(known) {
@@ -85,6 +101,9 @@ pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) 
             tracing::debug!(start_us = cost, rewrites = %shown(&rewritten), "rewrote");
             found.push((cost, rewritten));
         }
+    }
+    if found.is_empty() {
+        return Vec::new();
     }
     // What is much slower before a search is not worth one.
     let original = cost(problem);
@@ -135,9 +154,53 @@ impl Thin {
         let few = (points as f64) < BUSY * capacity(problem) as f64;
         let is_thin = steps >= LONG_CHAIN
             && !domain.is_empty()
+            && (points < TILED || !is_contraction(problem, stage))
             && (few || runs_along_rows(problem.pipeline(), stage.func));
         is_thin.then_some(Thin { stage, points, domain, scatters })
     }
+}
+
+/// The problem with its largest contraction divided into parts, if tiles of its points are too few for the device. The blocks
+/// of a part have partial results, which a second kernel adds.
+fn divided(problem: &Problem) -> Vec<Problem> {
+    let funcs = problem.pipeline().funcs().iter();
+    let last = funcs.filter(|(_, decl)| decl.stages.len() == 2).map(|(func, _)| StageRef { func, stage: 1 });
+    let extents = |stage: StageRef, pure: bool| -> Vec<i64> {
+        let loops = problem.loops(stage.into());
+        let of = loops.iter().filter(|kind| matches!(kind, LoopKind::Pure(_)) == pure);
+        of.map(|kind| problem.loop_range(stage.into(), *kind).extent.max(1)).collect()
+    };
+    let work = |stage: &StageRef| {
+        let all = [extents(*stage, true), extents(*stage, false)].concat();
+        all.into_iter().fold(1, i64::saturating_mul)
+    };
+    let Some(stage) = last.filter(|stage| is_contraction(problem, *stage)).max_by_key(work) else {
+        return Vec::new();
+    };
+    let (points, domain) = (extents(stage, true).iter().product::<i64>(), extents(stage, false));
+    let (steps, slowest) = (domain.iter().product::<i64>(), domain.last().copied().unwrap_or(1));
+    let sms = i64::from(problem.device().sms);
+    let (least, usual, most) = PART_POINTS;
+    let far = |parts: &i64| ((points * parts) as f64 / (sms * usual) as f64).ln().abs();
+    let mut parts: Vec<i64> = (1..=6).map(|power| 1 << power).collect();
+    parts.retain(|parts| {
+        let range = sms * least..=sms * most;
+        *parts <= slowest && steps / parts >= PART_STEPS && range.contains(&points.saturating_mul(*parts))
+    });
+    parts.sort_by(|a, b| far(a).total_cmp(&far(b)));
+    parts.truncate(DIVISIONS);
+    parts.into_iter().filter_map(|parts| divide(problem, stage, (slowest + parts - 1) / parts)).collect()
+}
+
+/// The problem with partial results of an update for each group of `by` values of its slowest variable.
+fn divide(problem: &Problem, stage: StageRef, by: i64) -> Option<Problem> {
+    let mut list = List { pipeline: problem.pipeline().clone() };
+    let name = problem.pipeline().funcs()[stage.func].name.clone();
+    let stage = StageName { func: name, stage: stage.stage };
+    let slowest = list.update(&stage).map(names)?.pop()?;
+    let part = list.factor(&stage, &slowest, Side::Outer, by)?;
+    list.push(Rewrite::Cut { func: part, at: 2 });
+    problem.rewritten(list.pipeline.rewrites()).ok()
 }
 
 /// The threads that the device can hold.

@@ -1,10 +1,11 @@
 //! Evaluates expressions to linear forms that hold away from the edges of images.
 
 use smallvec::SmallVec;
+use warploom_lang::affine::interval::{self, Interval};
 use warploom_lang::bounds::Span;
 use warploom_lang::ir::{Node, NodeKind};
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
-use warploom_lang::{Range, Regions};
+use warploom_lang::{Range, Regions, Type};
 
 use crate::features::form::{Form, tag_of};
 
@@ -18,6 +19,8 @@ pub(crate) struct Known {
     pub form: Form,
     /// Its value at the probe points, unless it depends on image data.
     probes: Option<[i64; PROBES]>,
+    /// Between which values it always lies, unless it depends on image data.
+    range: Option<Interval>,
     /// Whether a choice in it, other than a clamp, is assumed to have the same outcome everywhere
     /// as at the probe points.
     pub supposed: bool,
@@ -25,7 +28,12 @@ pub(crate) struct Known {
 
 impl Known {
     pub fn constant(vars: usize, value: i64) -> Known {
-        Known { form: Form::constant(vars, value), probes: Some([value; PROBES]), supposed: false }
+        Known {
+            form: Form::constant(vars, value),
+            probes: Some([value; PROBES]),
+            range: Some(Interval::new(value, value)),
+            supposed: false,
+        }
     }
 
     /// The variable of a loop over a range; a constant if the range has one value.
@@ -35,12 +43,13 @@ impl Known {
         }
         let at = |quarters: i64| range.min + (range.extent - 1).max(0) * quarters / 4;
         let probes = [at(1), at(2), at(3), (at(2) + 1).min(range.last())];
-        Known { form: Form::variable(vars, number), probes: Some(probes), supposed: false }
+        let all = Interval::new(range.min, range.last());
+        Known { form: Form::variable(vars, number), probes: Some(probes), range: Some(all), supposed: false }
     }
 
     /// A value that depends on image data.
     pub fn loaded(vars: usize, moved_by: u64, tag: u64) -> Known {
-        Known { form: Form::opaque(vars, moved_by, tag), probes: None, supposed: false }
+        Known { form: Form::opaque(vars, moved_by, tag), probes: None, range: None, supposed: false }
     }
 
     /// The value of a node that is not an access, given its operands.
@@ -63,6 +72,9 @@ impl Known {
     }
 
     fn operation(op: Op, node: &Node, args: &[&Known], vars: usize) -> Known {
+        if let Some(outcome) = decided(op, args) {
+            return Known::constant(vars, i64::from(outcome));
+        }
         let probes = probes_of(op, node, args);
         let fixed = args.iter().all(|arg| arg.form.as_constant().is_some());
         let form = match probes {
@@ -76,7 +88,32 @@ impl Known {
             Form::opaque(vars, moved_by, tag_of((op, node.ty, forms)))
         });
         let supposed = args.iter().any(|arg| arg.supposed) || !fixed && is_choice(op, args, &form);
-        Known { form, probes, supposed }
+        let range = range_of(op, args).filter(|_| !node.ty.is_float());
+        Known { form, probes, range, supposed }
+    }
+}
+
+/// The outcome of a comparison that is the same everywhere. No kernel contains it.
+fn decided(op: Op, args: &[&Known]) -> Option<bool> {
+    let (Op::Binary(op), [a, b]) = (op, args) else { return None };
+    let (a, b) = (a.range?, b.range?);
+    match op {
+        BinaryOp::Lt if a.max < b.min => Some(true),
+        BinaryOp::Lt if a.min >= b.max => Some(false),
+        BinaryOp::Le if a.max <= b.min => Some(true),
+        BinaryOp::Le if a.min > b.max => Some(false),
+        _ => None,
+    }
+}
+
+/// The range of an integer operation, if all operands have one.
+fn range_of(op: Op, args: &[&Known]) -> Option<Interval> {
+    let operands: Option<SmallVec<[(Type, Interval); 3]>> =
+        args.iter().map(|arg| Some((Type::I32, arg.range?))).collect();
+    let operands = operands?;
+    match op {
+        Op::Binary(BinaryOp::Min | BinaryOp::Max) => Some(interval::result(op, Type::I32, &operands)),
+        _ => interval::unlimited(op, &operands),
     }
 }
 

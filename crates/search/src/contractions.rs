@@ -1,0 +1,343 @@
+//! Tiled contractions, as a start for the search.
+//!
+//! A product of matrices or a convolution reads each of its values for many points. It is fast if a block has a tile of
+//! points, each thread some of them in registers, and what they read is copied to shared memory for a few steps of the
+//! reduction at a time. Decisions on one Func at a time do not lead there: loops over the block pay off only once the copies
+//! are inside, and small tiles are cheaper than large ones until then.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use smallvec::smallvec;
+use warploom_lang::FuncId;
+use warploom_schedule::schedule::{Item, Nest, Problem, RootItem, StageRef};
+use warploom_schedule::{EdgeId, Load, LoopKind, NodeId, Source};
+
+use crate::bits::Bits;
+use crate::evaluate::Evaluator;
+use crate::expand::accepted;
+use crate::follow::{Along, along};
+use crate::hash::of_words;
+use crate::kernels::{Shape, Tiler};
+use crate::lift::lifted;
+use crate::places::Places;
+use crate::reductions::{Variant, tiled};
+use crate::search::Search;
+use crate::space::Space;
+use crate::state::{Child, Kern, Sketch, State};
+use crate::statistics::Statistics;
+
+/// The most tiles of a block that are evaluated.
+const MOST_SHAPES: usize = 240;
+
+/// The most tiles of some dimensions that are continued to the next.
+const MOST_PARTIAL: usize = 4000;
+
+/// The tiles for which all ways to run the reduction are evaluated.
+const BEST_SHAPES: usize = 8;
+
+/// Kept besides the best.
+const RUNNERS_UP: usize = 3;
+
+/// Threads of a block: at least, at most.
+const THREADS: (i64, i64) = (64, 512);
+
+/// Points of a thread: at least, at most.
+const POINTS: (i64, i64) = (4, 64);
+
+/// Points of a thread along a dimension. Those that are no power of two must divide it.
+const SERIAL: [i64; 9] = [1, 2, 3, 4, 5, 7, 8, 14, 16];
+
+/// How much larger than the points the blocks may be together.
+const MOST_PADDED: f64 = 1.3;
+
+/// A reduction with at most so many steps joins the kernel that stores its result, also if it is no contraction.
+const FEW_STEPS: i64 = 64;
+
+/// The state in which contractions have tiled kernels wherever this makes them faster, and the runners-up of the last one.
+pub(crate) fn with_contractions(search: &Search<'_>, start: &Arc<State>) -> (Arc<State>, Vec<Arc<State>>) {
+    let space = search.evaluator.space;
+    let (mut best, mut runners_up) = (start.clone(), Vec::new());
+    if !space.funcs().any(|func| space.stages_of(func).any(|stage| is_contraction(space.problem, stage))) {
+        return (best, runners_up);
+    }
+    for func in space.funcs() {
+        if search.is_over() {
+            break;
+        }
+        let tiled = Contraction::of(search, &best, func).and_then(|contraction| contraction.tiled(search));
+        if let Some((first, others)) = tiled.filter(|(first, _)| first.cost() < best.cost()) {
+            (best, runners_up) = (first, others);
+        }
+    }
+    (best, runners_up)
+}
+
+/// Whether a stage reduces, and everything that it reads is read for several of its points.
+pub(crate) fn is_contraction(problem: &Problem, stage: StageRef) -> bool {
+    let dag = problem.dag();
+    let of = &dag.stages()[problem.stage_id(stage)];
+    if !of.loops.iter().any(|of| matches!(of.kind, LoopKind::Reduction(_))) {
+        return false;
+    }
+    let several = |(_, kind): &(usize, LoopKind)| {
+        matches!(kind, LoopKind::Pure(_)) && problem.loop_range(stage.into(), *kind).extent > 1
+    };
+    let loops = of.loops.iter().map(|of| of.kind).enumerate();
+    let pure: Vec<usize> = loops.filter(several).map(|(column, _)| column).collect();
+    let others = of.producers.iter().map(|edge| &dag.edges()[*edge]).filter(|edge| edge.producer != of.node);
+    let loads: Vec<&Load> = others.flat_map(|edge| &edge.loads).collect();
+    let stays = |column: usize, load: &Load| {
+        (0..load.map.rows().len()).all(|row| load.map.slope(row, column).is_some_and(|slope| slope.is_zero()))
+    };
+    !loads.is_empty() && loads.iter().all(|load| pure.iter().any(|column| stays(*column, load)))
+}
+
+/// A Func that is a contraction, and the Func that stores its results.
+struct Contraction<'a> {
+    evaluator: &'a Evaluator<'a>,
+    /// The state in which both have kernels of their own.
+    base: Arc<State>,
+    func: FuncId,
+    /// The stage that reduces.
+    reduces: StageRef,
+    /// The stage whose kernel it joins.
+    owner: StageRef,
+    along: Along,
+    /// Whether what it reads is worth a copy.
+    reuses: bool,
+    /// Inlined Funcs that only the reduction reads. They can be copied like inputs.
+    copied: Vec<FuncId>,
+    /// The inlined Funcs without these.
+    inlined: Bits,
+}
+
+impl<'a> Contraction<'a> {
+    /// `None` if a Func is no reduction that one other Func reads, point by point.
+    fn of(search: &'a Search<'_>, state: &Arc<State>, func: FuncId) -> Option<Contraction<'a>> {
+        let (evaluator, space) = (&search.evaluator, search.evaluator.space);
+        let reduces = space.stages_of(func).last()?;
+        let facts = space.stage(reduces);
+        let dims = space.problem.pipeline().funcs()[func].dims.len();
+        let steps = facts.reductions.iter().map(|span| span.extent).product::<i64>();
+        let reuses = is_contraction(space.problem, reduces);
+        if facts.reductions.is_empty() || facts.pure.len() != dims || !(reuses || steps <= FEW_STEPS) {
+            return None;
+        }
+        let owner = only_reader(space, func).filter(|owner| !space.is_fixed(*owner))?;
+        let base = search.counted(|counts| alone(evaluator, state, func, owner, counts))?;
+        let along = along(space, &Nest::global(owner), func, &base.inlined)?;
+        if !along.iter().all(|kind| matches!(kind, Some(LoopKind::Pure(_)))) {
+            return None;
+        }
+        let copied = if reuses { copied(space, &base, reduces) } else { Vec::new() };
+        let mut inlined = base.inlined.clone();
+        copied.iter().for_each(|func| inlined.remove(space.dag.func_node(*func)));
+        Some(Contraction { evaluator, base, func, reduces, owner, along, reuses, copied, inlined })
+    }
+
+    /// The state with the best kernel that was found, and some with the next best.
+    fn tiled(&self, search: &Search<'_>) -> Option<(Arc<State>, Vec<Arc<State>>)> {
+        let space = self.evaluator.space;
+        let variants = tiled(space.stage(self.reduces));
+        let (usual, others) = variants.split_first()?;
+        let tiler = Tiler::new(space, space.stage(self.owner));
+        let shapes = self.shapes();
+        let mut found = self.judged(search, shapes.iter().map(|shape| (shape, usual)), &tiler);
+        found.truncate(BEST_SHAPES);
+        let best: Vec<&Shape> = found.iter().map(|(_, shape)| *shape).collect();
+        let more = best.into_iter().flat_map(|shape| others.iter().map(move |variant| (shape, variant)));
+        found.extend(self.judged(search, more, &tiler));
+        found.sort_by(|(a, _), (b, _)| a.cost().total_cmp(&b.cost()));
+        let state = |(kern, _): &(Arc<Kern>, &Shape)| {
+            let inlined = Some(self.inlined.clone());
+            Child::new(&self.base, smallvec![kern.clone()], Some(self.func), inlined).state()
+        };
+        let mut states = found.iter().take(RUNNERS_UP + 1).map(state);
+        Some((states.next()?, states.collect()))
+    }
+
+    /// The kernels of some tiles that are accepted, cheapest first.
+    fn judged<'s>(
+        &self,
+        search: &Search<'_>,
+        wanted: impl Iterator<Item = (&'s Shape, &'s Variant)>,
+        tiler: &Tiler<'_>,
+    ) -> Vec<(Arc<Kern>, &'s Shape)> {
+        let wanted: Vec<(&Shape, &Variant)> = wanted.collect();
+        let judged = wanted.into_par_iter().filter_map(|(shape, variant)| {
+            let sketch = self.sketch(tiler, shape, variant)?;
+            search.counted(|counts| Some((self.cheaper_pitch(sketch, counts)?, shape)))
+        });
+        let mut found: Vec<(Arc<Kern>, &Shape)> = judged.collect();
+        // The sort is stable, and the order before it does not depend on threads.
+        found.sort_by(|(a, _), (b, _)| a.cost().total_cmp(&b.cost()));
+        found
+    }
+
+    /// The owner's kernel with these tiles: the reduction in registers, and copies of what it reads in its innermost loop over
+    /// the block.
+    fn sketch(&self, tiler: &Tiler<'_>, shape: &Shape, variant: &Variant) -> Option<Sketch> {
+        let space = self.evaluator.space;
+        let tiles = tiler.thread_tiles(shape);
+        let places = Places::new(space, &self.base, self.func);
+        let items = places.private_items(&tiles, &self.along, variant);
+        let mut item = tiler.item(shape).with(|kernel| kernel.body.splice(0..0, items).for_each(drop));
+        let stages = self.copied.iter().flat_map(|func| space.stages_of(*func));
+        let mut copies: Vec<Item> = stages.map(Item::Stage).collect();
+        if self.reuses {
+            let reads = space.reads(&Nest::private(self.reduces), &self.inlined).0;
+            copies.extend(reads.iter().filter_map(|node| match space.dag.nodes()[node].source {
+                Source::Input(input) => Some(Item::Input(input)),
+                Source::Func(_) => None,
+            }));
+        }
+        for copy in copies {
+            item = self.with_copy(&item, copy)?;
+        }
+        Sketch::new(space, item, &self.inlined)
+    }
+
+    fn with_copy(&self, item: &RootItem, copy: Item) -> Option<RootItem> {
+        let kernel = item.kernels().next()?;
+        let readers: Vec<bool> = kernel.nests().map(|nest| nest.item == Item::Stage(self.reduces)).collect();
+        let site = kernel.sites(&readers).pop()?;
+        Some(item.with(|kernel| site.insert(kernel, vec![Nest::shared(copy).into()])))
+    }
+
+    /// The kernel as it is or with rows of its copies that begin in different banks, whichever is cheaper.
+    fn cheaper_pitch(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
+        let mut judge = |sketch: Sketch| {
+            counts.enumerated += 1;
+            self.evaluator.judge(vec![sketch], counts).pop()?.ok()
+        };
+        let plain = judge(sketch)?;
+        let item = plain.sketch.item.with(|kernel| {
+            for (nest, extents) in kernel.nests_mut().zip(&plain.extents) {
+                if let (true, [row, _, ..]) = (nest.storage.is_shared(), &extents[..]) {
+                    nest.numbers.pitch = u32::try_from(row | 1).ok().and_then(NonZeroU32::new);
+                }
+            }
+        });
+        let padded = Some(plain.sketch.with_tiles(item)).filter(|of| self.evaluator.knows(&of.item));
+        let padded = padded.and_then(judge).filter(|kern| kern.cost() < plain.cost());
+        padded.or(Some(plain))
+    }
+
+    /// Tiles of the owner: threads along its first dimensions, and several points for each.
+    fn shapes(&self) -> Vec<Shape> {
+        let pure = &self.evaluator.space.stage(self.owner).pure;
+        let vector = pure.iter().position(|span| span.extent > 1).unwrap_or(0);
+        let mut partial = vec![Partial { serial: Vec::new(), threads: Vec::new(), padded: 1.0 }];
+        for span in pure {
+            partial = partial.iter().flat_map(|shorter| shorter.longer(span.extent)).collect();
+            thin_out(&mut partial, MOST_PARTIAL);
+        }
+        partial.retain(|of| of.is_whole(self.reuses));
+        thin_out(&mut partial, MOST_SHAPES);
+        let shape = |of: Partial| Shape { variant: 0, vector, serial: of.serial, threads: of.threads };
+        partial.into_iter().map(shape).collect()
+    }
+}
+
+/// The only stage of another Func that reads a Func.
+fn only_reader(space: &Space<'_>, func: FuncId) -> Option<StageRef> {
+    let dag = space.dag;
+    let node = dag.func_node(func);
+    let reader = |edge: &EdgeId| &dag.stages()[dag.edges()[*edge].consumer];
+    let mut readers = dag.nodes()[node].consumers.iter().map(reader).filter(|stage| stage.node != node);
+    let (Some(owner), None) = (readers.next(), readers.next()) else { return None };
+    Some(StageRef { func: owner.func, stage: owner.number })
+}
+
+/// The state in which a Func and the stage that reads it have kernels of their own.
+fn alone(
+    evaluator: &Evaluator<'_>,
+    state: &Arc<State>,
+    func: FuncId,
+    owner: StageRef,
+    counts: &mut Statistics,
+) -> Option<Arc<State>> {
+    let space = evaluator.space;
+    let mut base = state.clone();
+    if base.inlined.contains(space.dag.func_node(owner.func)) {
+        let change = Places::new(space, &base, owner.func).root();
+        base = accepted(evaluator, &base, &change, counts)?.state();
+    }
+    let base = lifted(evaluator, &base, func, counts)?;
+    base.kernel_of(owner).is_some_and(|kern| kern.is_lone()).then_some(base)
+}
+
+/// The inlined Funcs that a stage reads and nothing else does.
+fn copied(space: &Space<'_>, state: &State, stage: StageRef) -> Vec<FuncId> {
+    let own = space.stage(stage).reads.iter().filter(|node| state.inlined.contains(*node));
+    let only = |node: &NodeId| {
+        let consumers = &space.dag.nodes()[*node].consumers;
+        consumers.iter().all(|edge| space.dag.edges()[*edge].consumer == space.stage_id(stage))
+    };
+    own.filter(only).filter_map(|node| space.func_of(node)).collect()
+}
+
+/// Keeps at most so many tiles, drawn evenly.
+fn thin_out(tiles: &mut Vec<Partial>, most: usize) {
+    if tiles.len() > most {
+        tiles.sort_by_cached_key(Partial::draw);
+        tiles.truncate(most);
+    }
+}
+
+/// Tiles along the first dimensions.
+struct Partial {
+    serial: Vec<i64>,
+    threads: Vec<i64>,
+    /// How much larger the blocks are than the points.
+    padded: f64,
+}
+
+impl Partial {
+    /// All ways to go on with a dimension.
+    fn longer(&self, extent: i64) -> Vec<Partial> {
+        let is_fair = |serial: &i64| {
+            let divides = extent % serial == 0;
+            *serial == 1
+                || *serial <= extent && (divides || (*serial as u64).is_power_of_two() && *serial <= 8)
+        };
+        let mut found = Vec::new();
+        for serial in SERIAL.into_iter().filter(is_fair) {
+            let left = (extent + serial - 1) / serial;
+            let powers = (0..=6).map(|power| 1 << power).filter(|threads| *threads <= left);
+            let whole = [left].into_iter().filter(|left| *left < 64 && !(*left as u64).is_power_of_two());
+            for threads in powers.chain(whole) {
+                let tile = serial * threads;
+                let padded = self.padded * ((extent + tile - 1) / tile * tile) as f64 / extent as f64;
+                let next = Partial {
+                    serial: [&self.serial[..], &[serial]].concat(),
+                    threads: [&self.threads[..], &[threads]].concat(),
+                    padded,
+                };
+                found.extend(Some(next).filter(Partial::is_short));
+            }
+        }
+        found
+    }
+
+    /// A number that has nothing to do with what it is.
+    fn draw(&self) -> u64 {
+        let sizes = self.serial.iter().chain(&self.threads);
+        of_words(&sizes.map(|size| *size as u64).collect::<Vec<u64>>())
+    }
+
+    fn is_short(&self) -> bool {
+        self.serial.iter().product::<i64>() <= POINTS.1
+            && self.threads.iter().product::<i64>() <= THREADS.1
+            && self.threads.iter().filter(|threads| **threads > 1).count() <= 3
+            && self.padded <= MOST_PADDED
+    }
+
+    /// Whether a block has enough threads, and each of them enough points to use a value several times.
+    fn is_whole(&self, reuses: bool) -> bool {
+        let points = if reuses { POINTS.0 } else { 1 };
+        self.serial.iter().product::<i64>() >= points && self.threads.iter().product::<i64>() >= THREADS.0
+    }
+}
