@@ -1,6 +1,7 @@
 //! `warploom report`: renders results as one HTML page.
 
 mod nests;
+mod operators;
 mod source;
 mod suites;
 mod tuned;
@@ -32,7 +33,8 @@ use source::{Content, Source};
   warploom report results/suite-one-shot.json results/suite-top5.json night.db -o results.html
   warploom report tuning.db --watch                            while `warploom tune` runs
 
-A file is a database of `warploom tune` or `warploom suite --records`, or the JSON that `warploom suite` writes. The page begins
+A file is a database of `warploom tune` or `warploom suite --records`, or the JSON that `warploom suite` writes, of apps or
+operators. The page begins
 with the speedup of each problem over its default schedule. Each problem of a database has a section with predicted against
 measured times, the best time over the trials, the best trials, the kernels that the winner's time goes to, what it does
 otherwise than the runner-up, its loop nests, and the outcomes of the trials. Results of the suite on the same device are drawn
@@ -89,6 +91,7 @@ pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
 /// The page of all that the sources hold. A live page loads itself again.
 fn made(apps: &[App], sources: &[Source], nests: &mut Nests, live: bool) -> Result<Page, Error> {
     let mut sections = suites::sections(apps, sources, nests);
+    sections.extend(operators::sections(sources, nests));
     for source in sources {
         if let Content::Records { records, problems } = &source.content {
             for problem in problems {

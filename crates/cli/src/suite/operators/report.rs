@@ -19,7 +19,7 @@ use crate::suite::anchors::{LibraryTime, LibraryTimes};
 use crate::suite::timed::{self, Timed, times, us, write_files};
 use crate::table::{self, Align};
 
-pub(crate) const SCHEMA: &str = "warploom.operators/1";
+const SCHEMA: &str = "warploom.operators/1";
 
 /// The result of one row.
 #[derive(Clone, Deserialize, Serialize)]
