@@ -1,6 +1,10 @@
 use std::collections::BTreeSet;
 
 use warploom::check::{SEED, small_settings};
+use warploom::lang::Value;
+use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::target::Device;
+use warploom_codegen::build::build;
 
 use super::*;
 
@@ -79,5 +83,23 @@ fn indices_are_within_their_tables() {
         let samples = workload.inputs[position].as_slice::<i32>().expect("integers");
         assert!(samples.iter().all(|sample| (0..end).contains(sample)), "{name}");
         assert!(samples.iter().max() > samples.iter().min(), "{name}");
+    }
+}
+
+#[test]
+fn every_row_compiles_under_its_default_schedule() {
+    let device = Device::preset("h200").expect("it is known");
+    for row in operators() {
+        let app = row.app();
+        let settings = Settings::defaults(&app);
+        let pipeline = app.pipeline(&settings).expect("it is right");
+        let mut request = app.shapes_at(&settings).realisation(&pipeline);
+        for (decl, value) in pipeline.params().values().zip(request.params.values_mut()) {
+            *value = Value::from_number(decl.ty, settings.number(&decl.name));
+        }
+        let problem = Problem::new(&pipeline, &request, &device);
+        let problem = problem.unwrap_or_else(|error| panic!("{}: {error}", app.name));
+        let built = build(&problem, &Schedule::default_for(&problem));
+        assert!(built.is_ok(), "{}: {:?}", app.name, built.err());
     }
 }

@@ -33,12 +33,11 @@ use source::{Content, Source};
   warploom report results/suite-one-shot.json results/suite-top5.json night.db -o results.html
   warploom report tuning.db --watch                            while `warploom tune` runs
 
-A file is a database of `warploom tune` or `warploom suite --records`, or the JSON that `warploom suite` writes, of apps or
-operators. The page begins
+A file is a database of `warploom tune` or `warploom suite --records`, or the JSON that `warploom suite` writes. The page begins
 with the speedup of each problem over its default schedule. Each problem of a database has a section with predicted against
 measured times, the best time over the trials, the best trials, the kernels that the winner's time goes to, what it does
 otherwise than the runner-up, its loop nests, and the outcomes of the trials. Results of the suite on the same device are drawn
-side by side.
+side by side, those of operators by family.
 
 With --watch, the page is written whenever a file changes, and loads itself again in the browser, until the interrupt key is
 pressed. Files that do not exist yet are waited for. With --json, each time gives one line.

@@ -96,7 +96,7 @@ impl Operators {
         if let Some(mean) = self.mean {
             let hint = format!("all families: {mean:.2}x");
             let bars = vec![Some(Bar { value: mean, text: format!("{mean:.2}x"), hint })];
-            groups.push(Group { name: "geometric mean".to_owned(), summary: true, bars, dots: Vec::new() });
+            groups.push(Group { name: "mean".to_owned(), summary: true, bars, dots: Vec::new() });
         }
         let about = "Speed of each family of operators relative to libraries".to_owned();
         let caption = format!("{about}: bars are means, dots are rows; right of the line is faster.");
@@ -146,7 +146,10 @@ mod tests {
         let operators = Operators { families, mean: Some(2.0), ..Operators::default() };
         let html = operators.to_html();
         assert_eq!((html.matches("<circle").count(), html.matches("<rect").count()), (3, 2), "{html}");
-        assert!(html.contains("GMM: 2.00x, mean of 2 rows") && html.contains("apart &lt;1&gt;: 0.20x, in no mean"));
+        assert!(
+            html.contains("GMM: 2.00x, mean of 2 rows")
+                && html.contains("apart &lt;1&gt;: 0.20x, in no mean")
+        );
         assert!(!html.contains(">BCM<"), "it has nothing to draw");
         assert_eq!(operators.headline(), "2.00x the speed of libraries, geometric mean over 1 family");
     }

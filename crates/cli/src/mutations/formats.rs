@@ -47,8 +47,23 @@ pub(super) struct Format {
 }
 
 pub(super) const NAMES: [&str; 17] = [
-    "npy", "png", "pnm", "pipeline", "tensor", "params", "schedule", "device", "manifest", "weights",
-    "samples", "sample", "records", "export", "cache", "suite", "operators",
+    "npy",
+    "png",
+    "pnm",
+    "pipeline",
+    "tensor",
+    "params",
+    "schedule",
+    "device",
+    "manifest",
+    "weights",
+    "samples",
+    "sample",
+    "records",
+    "export",
+    "cache",
+    "suite",
+    "operators",
 ];
 
 /// The format with this name. Files that its reader needs are written to the folder.

@@ -7,7 +7,9 @@ use warploom_report::{Fact, FamilyRatios, Listing, Operators, Ratio, Section, Ta
 use super::columns;
 use super::nests::{Nests, Wanted};
 use super::source::{Content, Source};
-use crate::suite::operators::{FAMILY_TITLES, Family, NETWORK_TITLES, Results, Row, Summed, TITLES, is_apart};
+use crate::suite::operators::{
+    FAMILY_TITLES, Family, NETWORK_TITLES, Results, Row, Summed, TITLES, is_apart,
+};
 
 pub(super) fn sections(sources: &[Source], nests: &mut Nests) -> Vec<Section> {
     let section = |source: &Source| match &source.content {

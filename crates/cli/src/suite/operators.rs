@@ -32,6 +32,10 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     if let Some(times) = &times {
         report.compare(times);
     }
+    if let Some(folder) = arguments.output.as_deref().filter(|_| !report.rows.is_empty()) {
+        // The comparison may be another one, even if no row is left to run.
+        report.write(folder)?;
+    }
     let left: Vec<&Operator> = chosen.iter().filter(|operator| !report.has(operator)).collect();
     let progress = Progress::new("operators", Unit::Things("rows"));
     progress.set_length(left.len() as u64);

@@ -55,7 +55,10 @@ fn operators_are_compared_with_libraries() {
     let clipped = ratio.clamp(0.25, 4.0);
     assert!(near(mean(0), 4.0) && near(mean(1), clipped), "{}", results["families"]);
     assert!(near(&results["mean_ratio"], (4.0 * clipped).sqrt()));
-    assert_eq!((&results["schema"], &results["libraries_of"]), (&json!("warploom.operators/1"), &json!("it")));
+    assert_eq!(
+        (&results["schema"], &results["libraries_of"]),
+        (&json!("warploom.operators/1"), &json!("it"))
+    );
     assert_eq!(results["networks"][0]["min_us"], Json::Null, "its layers were not run");
     assert_eq!(results["networks"][0]["layers"], 24);
 
@@ -63,13 +66,22 @@ fn operators_are_compared_with_libraries() {
     assert!(row.contains(" 100.0 ") && row.contains(&format!("{ratio:.2}x")), "{row}");
     assert!(ran.out.contains("Geometric mean over families"), "{}", ran.out);
     let markdown = fs::read_to_string(place.path("out/operators-default.md")).unwrap();
-    assert!(markdown.starts_with("# Operators, default") && markdown.contains("| GMM 32x32x32 |"), "{markdown}");
+    assert!(
+        markdown.starts_with("# Operators, default") && markdown.contains("| GMM 32x32x32 |"),
+        "{markdown}"
+    );
     assert!(place.path("out/GMM-32x32x32.schedule").is_file());
 
     // Its schedules can be given back.
-    let manual = format!("suite --set operators --rows {TWO} --fake fake --mode manual --schedules out --markdown");
+    let manual =
+        format!("suite --set operators --rows {TWO} --fake fake --mode manual --schedules out --markdown");
     let manual = place.run(&manual);
-    assert!(manual.code == 0 && manual.out.starts_with("# Operators, manual"), "{} {}", manual.out, manual.err);
+    assert!(
+        manual.code == 0 && manual.out.starts_with("# Operators, manual"),
+        "{} {}",
+        manual.out,
+        manual.err
+    );
     assert!(!manual.out.contains("Geometric mean"), "nothing is compared: {}", manual.out);
 }
 
@@ -84,14 +96,21 @@ fn a_row_apart_is_in_no_mean_and_unknown_times_are_dashes() {
     apart["shape"] = json!("512x64x27x27 * 192x64x5x5");
     apart["message"] = json!("something else");
     let mut without = apart.clone();
-    (without["family"], without["name"], without["shape"]) = (json!("BCM"), json!("BCM"), json!("1024x256 f8"));
+    (without["family"], without["name"], without["shape"]) =
+        (json!("BCM"), json!("BCM"), json!("1024x256 f8"));
     earlier["rows"].as_array_mut().unwrap().extend([apart, without]);
     write(&place, &earlier);
     let ran = run(&place, "--compare anchors.json");
     assert_eq!(ran.code, 0, "{}", ran.err);
     let family = |name: &str| {
         let results = results(&place);
-        results["families"].as_array().unwrap().iter().find(|family| family["family"] == name).unwrap().clone()
+        results["families"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|family| family["family"] == name)
+            .unwrap()
+            .clone()
     };
     assert_eq!(family("OpEvo conv")["mean_ratio"], Json::Null);
     assert_eq!(family("BCM")["flextensor"], "2.11x of hand-tuned code");
@@ -103,7 +122,9 @@ fn a_row_apart_is_in_no_mean_and_unknown_times_are_dashes() {
     let page = place.run(&format!("report {RESULTS} --device h200"));
     assert_eq!((page.code, page.err.as_str()), (0, ""));
     let html = fs::read_to_string(place.path("report.html")).unwrap();
-    for part in ["<h2>Operators on fake, default</h2>", "OpEvo C2 512x64x27x27 * 192x64x5x5: 0.00x, in no mean"] {
+    for part in
+        ["<h2>Operators on fake, default</h2>", "OpEvo C2 512x64x27x27 * 192x64x5x5: 0.00x, in no mean"]
+    {
         assert!(html.contains(part), "{part}");
     }
     assert_eq!(html.matches("<circle class=\"point").count(), 3);
@@ -134,7 +155,9 @@ fn a_run_continues_where_the_last_one_ended() {
     assert!(seed.err.contains("another device, version or seed: every row is run again"), "{}", seed.err);
     assert!(seed.err.contains("GMM 32x32x32: ") && results(&place)["seed"] == 7, "{}", seed.err);
 
-    for damaged in ["", "{", "[]", r#"{ "schema": "warploom.suite/2" }"#, r#"{ "schema": "warploom.operators/1" }"#] {
+    for damaged in
+        ["", "{", "[]", r#"{ "schema": "warploom.suite/2" }"#, r#"{ "schema": "warploom.operators/1" }"#]
+    {
         fs::write(place.path(RESULTS), damaged).unwrap();
         let ran = run(&place, "");
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{damaged}: {}", ran.err);
@@ -146,7 +169,8 @@ fn a_run_continues_where_the_last_one_ended() {
 #[test]
 fn a_row_without_a_valid_schedule_fails_the_run() {
     let place = place();
-    let wrong = format!("{} --rows GMM*32x32x32 --json", SUITE.replace("--fake fake", "--fake fake:wrong=100"));
+    let wrong =
+        format!("{} --rows GMM*32x32x32 --json", SUITE.replace("--fake fake", "--fake fake:wrong=100"));
     let ran = place.run(&format!("-q {wrong}"));
     assert_eq!(ran.code, 6, "{}", ran.err);
     let report: Json = serde_json::from_str(&ran.out).unwrap();
@@ -175,8 +199,8 @@ fn mistakes_are_explained() {
 #[test]
 fn sums_of_halves_are_noted_for_apps_too() {
     let place = place();
-    let text = "def half(float16(M,K) A, float16(K,N) B) -> (O) { O(i,j) +=! A(i,k) * B(k,j) }";
+    let text = "def product(float16(M,K) A, float16(K,N) B) -> (O) { O(i,j) +=! A(i,k) * B(k,j) }";
     fs::write(place.path("half.tc"), text).unwrap();
     let ran = place.run("suite --apps half.tc --size M=8,N=8,K=8 --mode default --fake fake");
-    assert!(ran.code == 0 && ran.out.contains("half: no tensor cores"), "{} {}", ran.out, ran.err);
+    assert!(ran.code == 0 && ran.out.contains("product: no tensor cores"), "{} {}", ran.out, ran.err);
 }
