@@ -35,6 +35,7 @@ pub mod local_laplacian;
 pub mod max_filter;
 pub mod natural;
 pub mod nl_means;
+pub mod operators;
 pub mod stencil_chain;
 pub mod unsharp;
 

@@ -32,6 +32,17 @@ pub fn uniform(region: &Region, low: f32, high: f32, seed: u64) -> Buffer {
     filled(region, (0..count).map(|i| mix(low, high, noise.unit(i))).collect())
 }
 
+/// Independent `i32` samples over `region`, uniform in `0..end`.
+///
+/// # Panics
+/// For a region too large for memory.
+pub fn indices(region: &Region, end: i64, seed: u64) -> Buffer {
+    let noise = Noise(seed);
+    let count = region.points().unwrap_or(u64::MAX);
+    let end = u64::try_from(end).unwrap_or(1).max(1);
+    filled(region, (0..count).map(|i| (noise.bits(i) % end) as i32).collect())
+}
+
 fn filled<T: Element>(region: &Region, samples: Vec<T>) -> Buffer {
     match Buffer::from_vec(region.clone(), samples) {
         Ok(buffer) => buffer,

@@ -373,6 +373,19 @@ pub(crate) enum Error {
     /// Apps of a suite without a valid schedule.
     #[error("{failed} of {count} apps have no valid schedule: {names}")]
     Suite { failed: usize, count: usize, names: String },
+    /// Patterns of `--rows` that no operator matches.
+    #[error(
+        "no operator matches `{pattern}`; give a name, a name and shape, or one of the families {families}"
+    )]
+    NoRows { pattern: String, families: String },
+    /// Rows of operators without a valid schedule.
+    #[error("{failed} of {count} operators have no valid schedule: {names}")]
+    Operators { failed: usize, count: usize, names: String },
+    /// Results in the output folder that a run cannot continue from.
+    #[error(
+        "{file} does not hold results that can be continued ({error}); remove it, or name another folder with -o"
+    )]
+    Continue { file: String, error: String },
     #[error(transparent)]
     Shard(#[from] ShardError),
     /// Kernels whose checking build does not match the reference bit for bit.
@@ -434,7 +447,8 @@ impl Error {
         match self {
             Error::Pipeline { .. } | Error::NoDefault { .. } => Kind::Pipeline,
             Error::Evaluation { error, .. } => evaluation_kind(error),
-            Error::Verification { .. } | Error::Inexact { .. } | Error::Suite { .. } => Kind::Verification,
+            Error::Verification { .. } | Error::Inexact { .. } => Kind::Verification,
+            Error::Suite { .. } | Error::Operators { .. } => Kind::Verification,
             Error::Schedule { .. } | Error::Build { .. } | Error::Fixed { .. } => Kind::Pipeline,
             Error::RefusedCases { .. } | Error::Tensor(_) => Kind::Pipeline,
             Error::PipelineFile { error, .. } if !is_malformed(error) => Kind::Pipeline,
@@ -494,6 +508,7 @@ impl Error {
                 | Error::NothingToReport { .. }
                 | Error::Cache(_)
                 | Error::Anchors { .. }
+                | Error::Continue { .. }
                 | Error::Shard(_)
                 | Error::Case(_)
                 | Error::NoCases { .. }
@@ -506,6 +521,7 @@ impl Error {
             self,
             Error::Verification { .. }
                 | Error::Suite { .. }
+                | Error::Operators { .. }
                 | Error::Fuzz { .. }
                 | Error::RefusedCases { .. }
                 | Error::Survivors { .. }

@@ -5,7 +5,7 @@ use clap::parser::ValueSource;
 
 use crate::backend::{Backend, Source};
 use crate::error::Error;
-use crate::suite::Mode;
+use crate::suite::{Mode, Set};
 
 /// Flags of some commands that have no effect in some cases.
 struct Rule {
@@ -51,6 +51,18 @@ const RULES: &[Rule] = &[
     },
     Rule {
         commands: &["suite"],
+        flags: &["apps", "size", "sizes"],
+        ignored: |given| set(given) == Some(Set::Operators),
+        why: "operators have sizes of their own and are chosen with --rows; remove --set operators",
+    },
+    Rule {
+        commands: &["suite"],
+        flags: &["rows"],
+        ignored: |given| set(given) != Some(Set::Operators),
+        why: "only operators are chosen by pattern; add --set operators",
+    },
+    Rule {
+        commands: &["suite"],
         flags: &["schedules"],
         ignored: |given| mode(given) != Some(Mode::Manual),
         why: "only mode `manual` reads schedules; add --mode manual",
@@ -92,6 +104,10 @@ fn schedule(given: &ArgMatches) -> Option<&Source> {
 
 fn mode(given: &ArgMatches) -> Option<Mode> {
     given.get_one::<Mode>("mode").copied()
+}
+
+fn set(given: &ArgMatches) -> Option<Set> {
+    given.get_one::<Set>("set").copied()
 }
 
 #[cfg(test)]

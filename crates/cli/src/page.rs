@@ -1,6 +1,7 @@
 //! `warploom report`: renders results as one HTML page.
 
 mod nests;
+mod operators;
 mod source;
 mod suites;
 mod tuned;
@@ -36,7 +37,7 @@ A file is a database of `warploom tune` or `warploom suite --records`, or the JS
 with the speedup of each problem over its default schedule. Each problem of a database has a section with predicted against
 measured times, the best time over the trials, the best trials, the kernels that the winner's time goes to, what it does
 otherwise than the runner-up, its loop nests, and the outcomes of the trials. Results of the suite on the same device are drawn
-side by side.
+side by side, those of operators by family.
 
 With --watch, the page is written whenever a file changes, and loads itself again in the browser, until the interrupt key is
 pressed. Files that do not exist yet are waited for. With --json, each time gives one line.
@@ -89,6 +90,7 @@ pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
 /// The page of all that the sources hold. A live page loads itself again.
 fn made(apps: &[App], sources: &[Source], nests: &mut Nests, live: bool) -> Result<Page, Error> {
     let mut sections = suites::sections(apps, sources, nests);
+    sections.extend(operators::sections(sources, nests));
     for source in sources {
         if let Content::Records { records, problems } = &source.content {
             for problem in problems {

@@ -68,6 +68,15 @@ pub(crate) fn whole(titles: &[(&'static str, Align)], rows: &[Vec<String>]) -> S
     lines.map(|line| line + "\n").collect()
 }
 
+/// Formats a table as Markdown.
+pub(crate) fn markdown(titles: &[(&'static str, Align)], rows: &[Vec<String>]) -> String {
+    let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
+    let head = line(titles.iter().map(|(title, _)| *title).collect());
+    let rule = line(vec!["---"; titles.len()]);
+    let rows: String = rows.iter().map(|row| line(row.iter().map(String::as_str).collect())).collect();
+    head + &rule + &rows
+}
+
 /// Splits a row into its lines.
 fn split(row: &[String]) -> Vec<Vec<String>> {
     let height = row.iter().map(|cell| cell.lines().count()).max().unwrap_or(0);

@@ -8,7 +8,7 @@ mod drawing;
 mod scatter;
 mod steps;
 
-pub use bars::{Bar, Bars, Base, Group};
+pub use bars::{Bar, Bars, Base, Dot, Group};
 pub use drawing::{Drawing, Link};
 pub use scatter::{Point, Scatter, Series};
 pub use steps::{Mark, Step, Steps};

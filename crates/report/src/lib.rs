@@ -37,6 +37,7 @@ pub mod chart;
 mod diff;
 pub mod explained;
 mod html;
+mod operators;
 mod page;
 pub mod scale;
 mod suite;
@@ -46,6 +47,7 @@ mod trace;
 mod tuned;
 mod winner;
 
+pub use operators::{FamilyRatios, Operators, Ratio};
 pub use page::{Fact, Listing, Page, Section};
 pub use suite::{AppTime, Baseline, Run, Suite, geometric_mean};
 pub use table::{Column, Table};

@@ -1,6 +1,7 @@
 //! The page: title, facts, sources and sections.
 
 use crate::html::{Document, Escaped};
+use crate::operators::Operators;
 use crate::suite::Suite;
 use crate::summary;
 use crate::table::Table;
@@ -38,6 +39,8 @@ pub struct Fact {
 pub enum Section {
     /// Apps under one or more schedulers.
     Suite(Suite),
+    /// Operators, compared with libraries.
+    Operators(Box<Operators>),
     /// One pipeline, with all schedules that were tried.
     Tuned(Box<Tuned>),
 }
@@ -65,6 +68,7 @@ impl Section {
     pub fn title(&self) -> &str {
         match self {
             Section::Suite(suite) => &suite.title,
+            Section::Operators(operators) => &operators.title,
             Section::Tuned(tuned) => &tuned.title,
         }
     }
@@ -73,14 +77,16 @@ impl Section {
     pub fn kind(&self) -> &'static str {
         match self {
             Section::Suite(_) => "suite",
+            Section::Operators(_) => "operators",
             Section::Tuned(_) => "tuned",
         }
     }
 
     /// The main result of the section, in a few words.
-    fn headline(&self) -> String {
+    pub(crate) fn headline(&self) -> String {
         match self {
             Section::Suite(suite) => suite.headline(),
+            Section::Operators(operators) => operators.headline(),
             Section::Tuned(tuned) => tuned.headline(),
         }
     }
@@ -95,6 +101,12 @@ impl Section {
                  memory. The floor is the time that the device needs at its peak rates to move the inputs and \
                  outputs, or to do the necessary arithmetic, whichever is longer."
             }
+            Section::Operators(_) => {
+                "Operators: each is checked and timed as an app of the suite is. The ratio is the better time of a \
+                 library without tensor cores, plain or through a compiler, divided by the time measured here; \
+                 above 1, Warploom is faster. TF32 is the library's time with tensor cores, which round their inputs, \
+                 and is not compared with."
+            }
             Section::Tuned(_) => {
                 "Tuning: each trial is a schedule that was compiled and, unless its kernels spill registers, compared \
                  with the reference and timed. A prediction is that of the model at the time of the trial; with \
@@ -107,6 +119,7 @@ impl Section {
     fn to_html(&self, number: usize) -> String {
         let content = match self {
             Section::Suite(suite) => suite.to_html(),
+            Section::Operators(operators) => operators.to_html(),
             Section::Tuned(tuned) => tuned.to_html(number),
         };
         let (title, headline) = (Escaped(self.title()), self.headline());

@@ -143,7 +143,7 @@ impl Suite {
         let of = |app: &str| {
             let of_run = |run: &Run| bar(run.apps.iter().find(|found| found.app == app)?, &run.name);
             let bars = self.runs.iter().map(of_run).collect();
-            Group { name: app.to_owned(), summary: false, bars }
+            Group { name: app.to_owned(), summary: false, bars, dots: Vec::new() }
         };
         let mut groups: Vec<Group> = self.apps().into_iter().map(of).collect();
         groups.retain(|group| group.bars.iter().any(Option::is_some));
@@ -159,7 +159,7 @@ impl Suite {
             Some(Bar { value, text, hint })
         };
         let bars = (0..self.runs.len()).map(mean).collect();
-        groups.push(Group { name: "geometric mean".to_owned(), summary: true, bars });
+        groups.push(Group { name: "geometric mean".to_owned(), summary: true, bars, dots: Vec::new() });
         groups
     }
 

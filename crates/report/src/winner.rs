@@ -57,7 +57,7 @@ pub(crate) fn shares(title: &str, kernels: &[Kernel]) -> String {
         let (value, summary) = (1e2 * us / total, false);
         let text = format!("{value:.0} %");
         let hint = format!("{name}: {us:.2} us of {total:.2} us predicted");
-        Group { name, summary, bars: vec![Some(Bar { value, text, hint })] }
+        Group { name, summary, bars: vec![Some(Bar { value, text, hint })], dots: Vec::new() }
     });
     let bars = Bars {
         about: format!("Predicted share of each kernel in the time of the best schedule of {title}"),

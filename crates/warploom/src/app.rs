@@ -1,6 +1,7 @@
 //! Apps: pipelines bundled with the sizes, inputs and parameters needed to run, check and time
 //! them.
 
+mod definition;
 mod settings;
 mod shapes;
 
@@ -187,14 +188,7 @@ impl App {
     pub fn input(&self, request: &InputRequest<'_>) -> Result<Buffer, BufferError> {
         match &self.input {
             Some(input) => Ok(input(request)),
-            None => {
-                // Inputs of one pipeline differ from each other.
-                let seed = request
-                    .name
-                    .bytes()
-                    .fold(request.seed, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
-                noise(request.ty, request.region.clone(), seed)
-            }
+            None => request.noise(),
         }
     }
 
@@ -289,4 +283,21 @@ pub struct InputRequest<'a> {
     pub seed: u64,
     /// The app's settings, for inputs whose contents depend on them.
     pub settings: &'a Settings,
+}
+
+impl InputRequest<'_> {
+    /// Noise, which inputs have by default: floats in [0, 1), integers over their full range. Inputs of one pipeline differ from
+    /// each other.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn noise(&self) -> Result<Buffer, BufferError> {
+        noise(self.ty, self.region.clone(), self.own_seed())
+    }
+
+    /// A seed that is not that of another input.
+    pub fn own_seed(&self) -> u64 {
+        let mixed = |seed: u64, byte: u8| seed.wrapping_mul(31).wrapping_add(u64::from(byte));
+        self.name.bytes().fold(self.seed, mixed)
+    }
 }

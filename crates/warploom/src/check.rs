@@ -61,12 +61,17 @@ pub fn of_app(app: &App, pipeline: &Pipeline) -> Option<Check> {
 }
 
 /// The app's default settings with its sizes scaled down until the reference evaluator is fast
-/// enough. `None` if even the smallest is too slow.
+/// enough: only the large ones, unless that is not enough. `None` if even the smallest is too slow.
 pub fn small_settings(app: &App) -> Option<Settings> {
+    scaled_down(app, &SIDES, 64.0).or_else(|| scaled_down(app, &[19, 11], 8.0))
+}
+
+/// As [`small_settings`]: sizes above `most` are scaled by what makes the largest one of the sides.
+fn scaled_down(app: &App, sides: &[i64], most: f64) -> Option<Settings> {
     let largest = app.sizes.iter().map(|size| size.default).fold(1.0, f64::max);
-    SIDES.iter().find_map(|side| {
+    sides.iter().find_map(|side| {
         let mut settings = Settings::defaults(app);
-        for size in app.sizes.iter().filter(|size| size.default > 64.0) {
+        for size in app.sizes.iter().filter(|size| size.default > most) {
             let value = (size.default * *side as f64 / largest).ceil().max(8.0).min(size.default);
             let _ = settings.set(&size.name, value);
         }

@@ -46,9 +46,24 @@ pub(super) struct Format {
     pub(super) read: Reader,
 }
 
-pub(super) const NAMES: [&str; 16] = [
-    "npy", "png", "pnm", "pipeline", "tensor", "params", "schedule", "device", "manifest", "weights",
-    "samples", "sample", "records", "export", "cache", "suite",
+pub(super) const NAMES: [&str; 17] = [
+    "npy",
+    "png",
+    "pnm",
+    "pipeline",
+    "tensor",
+    "params",
+    "schedule",
+    "device",
+    "manifest",
+    "weights",
+    "samples",
+    "sample",
+    "records",
+    "export",
+    "cache",
+    "suite",
+    "operators",
 ];
 
 /// The format with this name. Files that its reader needs are written to the folder.
@@ -70,6 +85,7 @@ pub(super) fn format(name: &'static str, folder: &Path) -> Format {
         "export" => exports(folder),
         "cache" => cache_entries(),
         "suite" => suite_results(folder),
+        "operators" => operator_results(folder),
         _ => unreachable!("it is one of the names"),
     }
 }
@@ -449,10 +465,38 @@ fn suite_results(folder: &Path) -> Format {
         "date": "2026-01-31", "anchors_of": "H200", "faster_than_manual": 1.5, "faster_than_anderson2021": 2.0,
         "apps": [row("one", "ok"), row("two", "wrong"), row("three", "ok")],
     });
+    reported("suite", &results, folder)
+}
+
+/// Results of operators, as `warploom report` reads them.
+fn operator_results(folder: &Path) -> Format {
+    let row = |name: &str, shape: &str, status: &str| {
+        json!({
+            "family": "GMM", "name": name, "shape": shape, "sizes": { "M": 32, "K": 32, "N": 32 }, "operations": 65536.0,
+            "status": status, "message": "", "notes": ["one"], "checked_at_full_size": true, "min_us": 5.0,
+            "median_us": 5.5, "predicted_us": 4.0, "floor_us": 2.0, "kernels": 2, "registers": 40, "spilled_bytes": 0,
+            "compile_seconds": 1.0, "search_seconds": 1.0, "schedule": "gmm\n  kernel O\n",
+            "library": { "fp32_us": 5.0, "compiled_us": 4.0, "tf32_us": 3.0 }, "ratio": 0.8,
+        })
+    };
+    let results = json!({
+        "schema": "warploom.operators/1", "mode": "top5", "device": "H200", "versions": ["one"], "seed": 0, "command": "c",
+        "date": "2026-01-31", "libraries_of": "H200", "mean_ratio": 1.5,
+        "rows": [row("GMM", "32x32x32", "ok"), row("OpEvo C2", "big", "wrong")],
+        "families": [{ "family": "GMM", "rows": 2, "mean_ratio": 0.8, "flextensor": null, "tensor_comprehensions": "2x" }],
+        "networks": [{
+            "network": "one", "layers": 2, "min_us": 10.0, "library_us": null, "ratio": null, "flextensor": "1.07x",
+        }],
+    });
+    reported("operators", &results, folder)
+}
+
+/// Results that `warploom report` reads.
+fn reported(name: &'static str, results: &serde_json::Value, folder: &Path) -> Format {
     let page = folder.join("page.html");
     let read = move |path: &Path, _: &[u8]| {
         let arguments = ["warploom".as_ref(), "report".as_ref(), path, "-o".as_ref(), page.as_path()];
         execute(&[], arguments.map(Into::into), &mut Vec::new()).is_ok()
     };
-    Format { read: Box::new(read), ..text("suite", vec![results.to_string()], |_| true) }
+    Format { read: Box::new(read), ..text(name, vec![results.to_string()], |_| true) }
 }

@@ -69,6 +69,17 @@ impl Nests {
         let mut settings = Settings::defaults(app);
         let given: Vec<String> = sizes.as_argument().into_iter().collect();
         set_sizes(app, &mut settings, &given).map_err(|error| without(&error.to_string()))?;
+        self.at(app, settings, device, schedule)
+    }
+
+    /// The loop nest of an app's schedule with some settings.
+    pub fn at(
+        &mut self,
+        app: &App,
+        settings: Settings,
+        device: &Wanted,
+        schedule: &str,
+    ) -> Result<String, String> {
         let at_sizes = Sizes::of_app(app, &settings).to_string();
         let subject = Subject::new(app, settings).map_err(|error| without(&error.to_string()))?;
         let explained = self.explained(&subject.pipeline, &subject.request, device, &at_sizes, schedule)?;

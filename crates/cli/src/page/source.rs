@@ -9,10 +9,13 @@ use warploom::tune::records::{Problem, Records, Trial};
 use crate::date;
 use crate::error::Error;
 use crate::show;
-use crate::suite::{Results, SCHEMA};
+use crate::suite::{Results, SCHEMA, operators};
 
 /// The magic bytes of SQLite files.
 const DATABASE: &[u8] = b"SQLite format 3\0";
+
+/// The start of the schema of results of operators.
+const OPERATORS: &str = "warploom.operators/";
 
 /// A source file and its content.
 pub(super) struct Source {
@@ -26,6 +29,8 @@ pub(super) enum Content {
     Records { records: Records, problems: Vec<Tried> },
     /// Results of the suite.
     Suite(Box<Results>),
+    /// Results of the set of operators.
+    Operators(Box<operators::Results>),
 }
 
 pub(super) struct Tried {
@@ -42,12 +47,13 @@ impl Source {
             true => read_records(path)?,
             false => match files::read(path, files::TEXT)? {
                 bytes if bytes.trim_ascii().is_empty() => return Err(nothing()),
-                bytes => Content::Suite(Box::new(read_results(&file, &bytes)?)),
+                bytes => read_results(&file, &bytes)?,
             },
         };
         let empty = match &content {
             Content::Records { problems, .. } => problems.is_empty(),
             Content::Suite(results) => results.apps.is_empty(),
+            Content::Operators(results) => results.rows.is_empty(),
         };
         if empty { Err(nothing()) } else { Ok(Source { file, content }) }
     }
@@ -58,6 +64,7 @@ impl Source {
                 problems.iter().map(|tried| tried.problem.device.clone()).collect()
             }
             Content::Suite(results) => vec![results.device.clone()],
+            Content::Operators(results) => vec![results.device.clone()],
         }
     }
 
@@ -68,6 +75,7 @@ impl Source {
                 trials.flat_map(|trial| trial.sample.versions.clone()).collect()
             }
             Content::Suite(results) => results.versions.clone(),
+            Content::Operators(results) => results.versions.clone(),
         }
     }
 
@@ -76,6 +84,7 @@ impl Source {
         match &self.content {
             Content::Records { problems, .. } => problems.iter().flat_map(Tried::dates).collect(),
             Content::Suite(results) => vec![results.date.clone()],
+            Content::Operators(results) => vec![results.date.clone()],
         }
     }
 }
@@ -90,6 +99,9 @@ impl Content {
             }
             Content::Suite(results) => {
                 format!("the suite, {}, {}", results.mode, show::count(results.apps.len(), "app"))
+            }
+            Content::Operators(results) => {
+                format!("operators, {}, {}", results.mode, show::count(results.rows.len(), "row"))
             }
         }
     }
@@ -121,16 +133,21 @@ fn read_records(path: &Path) -> Result<Content, Error> {
     Ok(Content::Records { records, problems })
 }
 
-fn read_results(file: &str, bytes: &[u8]) -> Result<Results, Error> {
+fn read_results(file: &str, bytes: &[u8]) -> Result<Content, Error> {
     #[derive(serde::Deserialize)]
     struct Form {
         schema: String,
     }
     let form: Option<Form> = serde_json::from_slice(bytes).ok();
-    let Some(Form { schema }) = form.filter(|form| form.schema.starts_with("warploom.suite/")) else {
+    let known = |form: &Form| ["warploom.suite/", OPERATORS].iter().any(|name| form.schema.starts_with(name));
+    let Some(Form { schema }) = form.filter(known) else {
         return Err(Error::NotReported { file: file.to_owned() });
     };
     let failed = |error: String| Error::Results { file: file.to_owned(), schema: schema.clone(), error };
+    if schema.starts_with(OPERATORS) {
+        let results = operators::Results::parse(bytes).map_err(failed)?;
+        return Ok(Content::Operators(Box::new(results)));
+    }
     match version(&schema).zip(version(SCHEMA)) {
         _ if schema == SCHEMA => {}
         Some((written, read)) if written < read => {
@@ -138,7 +155,8 @@ fn read_results(file: &str, bytes: &[u8]) -> Result<Results, Error> {
         }
         _ => return Err(failed(format!("this program reads `{SCHEMA}`; use a newer program"))),
     }
-    serde_json::from_slice(bytes).map_err(|error| failed(error.to_string()))
+    let results = serde_json::from_slice(bytes).map_err(|error| failed(error.to_string()))?;
+    Ok(Content::Suite(Box::new(results)))
 }
 
 /// The version at the end of a schema, as in `warploom.suite/2`.

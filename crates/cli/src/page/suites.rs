@@ -31,7 +31,7 @@ pub(super) fn sections(apps: &[App], sources: &[Source], nests: &mut Nests) -> V
 fn results(source: &Source) -> Option<(&str, &Results)> {
     match &source.content {
         Content::Suite(results) => Some((&source.file, results)),
-        Content::Records { .. } => None,
+        Content::Records { .. } | Content::Operators(_) => None,
     }
 }
 
@@ -45,24 +45,23 @@ fn run(apps: &[App], name: String, file: &str, results: &Results, nests: &mut Ne
     ];
     facts.extend(anchors_of.as_ref().map(|of| Fact::new("compared with times recorded on", of)));
     let rows = &results.apps;
-    let failed = rows.iter().filter(|row| !row.message.is_empty());
     let wanted = Wanted { name: device.clone(), fingerprint: String::new() };
-    let scheduled = rows.iter().filter(|row| !row.schedule.is_empty());
+    let scheduled = rows.iter().filter(|row| !row.timed.schedule.is_empty());
     let listings = scheduled.map(|row| explained(apps, row, &wanted, nests)).collect();
     Run {
         name,
         facts,
         apps: rows.iter().map(time).collect(),
         results: Table { columns: columns(&TITLES), rows: rows.iter().map(Row::cells).collect() },
-        notes: failed.map(|row| format!("{}: {}", row.app, row.message)).collect(),
+        notes: results.notes(),
         listings,
     }
 }
 
 fn explained(apps: &[App], row: &Row, device: &Wanted, nests: &mut Nests) -> Listing {
-    let nest = nests.of_app(apps, &row.app, &row.sizes, device, &row.schedule);
+    let nest = nests.of_app(apps, &row.app, &row.sizes, device, &row.timed.schedule);
     let title = format!("{}: loop nests and schedule", row.app);
-    Listing { title, nest, schedule: row.schedule.clone() }
+    Listing { title, nest, schedule: row.timed.schedule.clone() }
 }
 
 fn time(row: &Row) -> AppTime {
@@ -73,8 +72,8 @@ fn time(row: &Row) -> AppTime {
     let baseline = |(name, us): (&str, Option<f64>)| Some(Baseline { name: name.to_owned(), us: us? });
     AppTime {
         app: row.app.clone(),
-        us: row.min_us,
-        floor_us: row.floor_us,
+        us: row.timed.min_us,
+        floor_us: row.timed.floor_us,
         baselines: others.into_iter().filter_map(baseline).collect(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use warploom::app::{App, Setting, Settings, Shapes};
+use warploom::app::{App, Settings};
 use warploom::interp::files::read_any;
 use warploom::lang::{Pipeline, Region, files, infer};
 use warploom::tensor::{self, Definition};
@@ -130,21 +130,5 @@ fn app(file: &str, definition: Definition, sizes: &Sizes, values: &Values) -> Re
         request = request.param(name, value);
     }
     infer(&pipeline, &request).map_err(|error| refused(file, &pipeline, error))?;
-    let settings =
-        sizes.iter().map(|(name, size)| Setting { name: name.clone(), default: *size as f64, whole: true });
-    let names: Vec<String> = sizes.iter().map(|(name, _)| name.clone()).collect();
-    let hash = pipeline.structural_hash();
-    let shapes = move |settings: &Settings| shapes_at(&definition, &names, hash, settings);
-    Ok(App::of_pipeline(&pipeline, &request).sizes(settings.collect::<Vec<_>>()).shapes(shapes))
-}
-
-/// The boxes of a definition at other sizes; none if its pipeline is another one there.
-fn shapes_at(definition: &Definition, names: &[String], hash: u128, settings: &Settings) -> Shapes {
-    let at: Vec<(&str, i64)> = names.iter().map(|name| (name.as_str(), settings.int(name))).collect();
-    match definition.realise(&at) {
-        Ok((pipeline, request)) if pipeline.structural_hash() == hash => {
-            Shapes::of_request(&pipeline, &request)
-        }
-        _ => Shapes::new([], []),
-    }
+    Ok(App::of_definition(definition, &at, &pipeline, &request))
 }

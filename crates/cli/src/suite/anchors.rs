@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use warploom::lang::files;
 
@@ -29,12 +30,61 @@ pub(crate) struct Anchor {
 
 impl Anchors {
     pub fn read(path: &Path) -> Result<Anchors, Error> {
-        let file = path.display().to_string();
-        let text = files::read_text(path)?;
-        serde_json::from_str(&text).map_err(|error| Error::Anchors { file, error })
+        read(path)
     }
 
     pub fn of(&self, app: &str) -> Anchor {
         self.apps.get(app).copied().unwrap_or_default()
     }
+}
+
+/// A file of times of libraries.
+#[derive(Debug, Deserialize)]
+pub(crate) struct LibraryTimes {
+    /// The device that the times were measured on.
+    pub device: String,
+    rows: Vec<LibraryRow>,
+}
+
+#[derive(Debug, Deserialize)]
+struct LibraryRow {
+    name: String,
+    shape: String,
+    #[serde(flatten)]
+    times: LibraryTime,
+}
+
+/// The times of an operator in libraries, in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct LibraryTime {
+    /// With arithmetic of 32 bits.
+    pub fp32_us: Option<f64>,
+    /// As `fp32_us`, through a compiler that fuses operations.
+    pub compiled_us: Option<f64>,
+    /// With tensor cores, which round the factors to 11 bits.
+    pub tf32_us: Option<f64>,
+}
+
+impl LibraryTimes {
+    pub fn read(path: &Path) -> Result<LibraryTimes, Error> {
+        read(path)
+    }
+
+    pub fn of(&self, name: &str, shape: &str) -> LibraryTime {
+        let own = self.rows.iter().find(|row| row.name == name && row.shape == shape);
+        own.map(|row| row.times).unwrap_or_default()
+    }
+}
+
+impl LibraryTime {
+    /// The time to compare with: the best without tensor cores.
+    pub fn best_us(&self) -> Option<f64> {
+        self.fp32_us.into_iter().chain(self.compiled_us).filter(|us| *us > 0.0).min_by(f64::total_cmp)
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    let text = files::read_text(path)?;
+    let file = path.display().to_string();
+    serde_json::from_str(&text).map_err(|error| Error::Anchors { file, error })
 }

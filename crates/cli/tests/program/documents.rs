@@ -31,10 +31,14 @@ const SMALLER: [(&str, &str); 7] = [
 ];
 
 /// What commands get besides, unless they say it themselves.
-const MORE: [(&str, &str); 2] = [
+const MORE: [(&str, &str); 3] = [
     ("tune", "--fake fake --samples 10 --beam 4 --passes 2 --size 200x120"),
     ("suite", "--fake fake --samples 4 --sizes small --apps harris,unsharp"),
+    (OPERATORS, "--fake fake --samples 4 --rows moments*128x2304"),
 ];
+
+/// The flag of a suite that is not of apps.
+const OPERATORS: &str = "--set operators";
 
 /// Commands that the program has only if it can train.
 const TRAINING: [&str; 3] = ["collect", "train", "evaluate"];
@@ -177,6 +181,11 @@ fn the_page_on_traces_runs() {
 #[test]
 fn the_page_on_tensors_runs() {
     Page::new("docs/tensor.md").run_all(5);
+}
+
+#[test]
+fn the_page_on_operators_runs() {
+    Page::new("docs/operators.md").run_all(3);
 }
 
 #[test]
@@ -367,6 +376,7 @@ fn prepared(line: &str) -> Option<String> {
 
 /// What a command gets besides, but for what it says itself.
 fn more(command: &str, rest: &str) -> String {
+    let command = if rest.contains(OPERATORS) { OPERATORS } else { command };
     let Some((_, more)) = MORE.iter().find(|(known, _)| *known == command) else { return String::new() };
     let flags = more.split("--").filter(|flag| !flag.is_empty());
     let said = |flag: &str| rest.contains(&format!("--{} ", flag.split(' ').next().unwrap_or_default()));

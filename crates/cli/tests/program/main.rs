@@ -25,6 +25,7 @@ mod limits;
 mod mistakes;
 #[cfg(feature = "train")]
 mod model;
+mod operators;
 mod page;
 mod place;
 #[cfg(unix)]

@@ -7,6 +7,7 @@ const WIDTH: f64 = 460.0;
 /// The space between groups, and the space for values beside bars.
 const GAP: f64 = 9.0;
 const VALUE: f64 = 46.0;
+const DOT: f64 = 3.0;
 
 /// Groups of horizontal bars, one below the other.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,6 +42,17 @@ pub struct Group {
     pub summary: bool,
     /// One bar per series; `None` if the series has no value here.
     pub bars: Vec<Option<Bar>>,
+    /// The values that the bars summarise, if any.
+    pub dots: Vec<Dot>,
+}
+
+/// A value that a bar summarises.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Dot {
+    /// The value.
+    pub value: f64,
+    /// The tooltip.
+    pub hint: String,
 }
 
 /// One bar of a group.
@@ -92,7 +104,10 @@ impl Bars {
 
     fn scale(&self, frame: &Frame) -> Scale {
         let range = (frame.left, frame.right);
-        let values = self.groups.iter().flat_map(|group| group.bars.iter().flatten()).map(|bar| bar.value);
+        let values = self.groups.iter().flat_map(|group| {
+            let bars = group.bars.iter().flatten().map(|bar| bar.value);
+            bars.chain(group.dots.iter().map(|dot| dot.value))
+        });
         match self.base {
             Base::Zero => {
                 let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
@@ -147,6 +162,9 @@ impl Group {
             let class = if self.summary { "value strong" } else { "value" };
             drawing.text(class, (to + 5.0, y + thickness / 2.0 + 3.6), Anchor::Start, &bar.text);
         }
+        for dot in self.dots.iter().filter(|dot| is_positive(dot.value)) {
+            drawing.dot("point s1", (scale.place(dot.value), middle), DOT, &dot.hint, None);
+        }
     }
 }
 
@@ -160,6 +178,7 @@ mod tests {
             name: "a < b".to_owned(),
             summary: false,
             bars: vec![Some(Bar { value: *value, text: format!("{value}x"), hint: String::new() })],
+            dots: Vec::new(),
         };
         let groups = values.iter().map(group).collect();
         Bars { about: String::new(), axis: String::new(), base, series: vec!["only".to_owned()], groups }
@@ -175,6 +194,28 @@ mod tests {
         assert!((width[0] - width[1]).abs() < 0.2, "twice and half are as long: {width:?}");
         assert!(width[2] < 1.0);
         assert!(svg.contains("a &lt; b"));
+    }
+
+    #[test]
+    fn dots_widen_the_axis_and_lie_on_it() {
+        let dot = |value| Dot { value, hint: format!("{value}") };
+        let bars = vec![Some(Bar { value: 2.0, text: String::new(), hint: String::new() })];
+        let dots = vec![dot(0.5), dot(2.0), dot(8.0), dot(f64::NAN)];
+        let groups = vec![Group { name: String::new(), summary: false, bars, dots }];
+        let svg = Bars {
+            about: String::new(),
+            axis: String::new(),
+            base: Base::One,
+            series: vec![String::new()],
+            groups,
+        }
+        .draw()
+        .in_page();
+        let places = numbers(&svg, "circle", "cx");
+        assert_eq!(places.len(), 3, "{svg}");
+        assert!((places[2] - 2.0 * places[1] + places[0]).abs() < 0.2, "factors of 4 are as far: {places:?}");
+        let (x, width) = (numbers(&svg, "rect", "x"), numbers(&svg, "rect", "width"));
+        assert!((x[0] + width[0] - places[1]).abs() < 0.2, "a bar ends at its value: {svg}");
     }
 
     #[test]

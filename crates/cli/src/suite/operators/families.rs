@@ -1,0 +1,125 @@
+//! Mean ratios of families, beside what papers claim.
+
+use serde::{Deserialize, Serialize};
+use warploom_report::geometric_mean;
+
+use super::report::Row;
+use crate::suite::timed::times;
+use crate::table::Align;
+
+/// What a ratio counts at most in the mean of its family; at least, it counts as the inverse.
+pub(super) const MOST: f64 = 4.0;
+
+/// Rows that are in no mean, and why.
+const APART: [(&str, &str); 1] =
+    [("OpEvo C2", "its library time is of a transform algorithm, above the direct peak")];
+
+/// What FlexTensor claims: over cuDNN on a V100, if nothing else is said.
+const FLEXTENSOR: [(&str, &str); 8] = [
+    ("C2D", "1.5x"),
+    ("GRP", "1.54x to 21.35x"),
+    ("DIL", "1.54x to 21.35x"),
+    ("DEP", "4.39x to 8.53x of PyTorch"),
+    ("T2D", "slower"),
+    ("T3D", "slower"),
+    ("BCM", "2.11x of hand-tuned code"),
+    ("SHO", "1.53x of hand-tuned code"),
+];
+
+/// What Tensor Comprehensions reach over the best library on a P100.
+const COMPREHENSIONS: [(&str, &str); 5] =
+    [("tbmm", "3.6x"), ("gconv", "up to 8.8x"), ("2LUT", "4.2x"), ("MLP3", "2.8x"), ("MLP1", "1.2x")];
+
+/// The rows of a family together.
+#[derive(Clone, Deserialize, Serialize)]
+pub(crate) struct Family {
+    pub(crate) family: String,
+    /// The rows that have been run.
+    rows: usize,
+    /// The geometric mean of their ratios.
+    pub(crate) mean_ratio: Option<f64>,
+    /// What FlexTensor claims.
+    flextensor: Option<String>,
+    /// What Tensor Comprehensions claim.
+    tensor_comprehensions: Option<String>,
+}
+
+pub(crate) const FAMILY_TITLES: [(&str, Align); 5] = [
+    ("family", Align::Left),
+    ("rows", Align::Right),
+    ("mean ratio", Align::Right),
+    ("FlexTensor", Align::Left),
+    ("Tensor Comprehensions", Align::Left),
+];
+
+impl Family {
+    fn new(family: &str, rows: &[&Row]) -> Family {
+        let ratios = rows.iter().filter(|row| !is_apart(&row.name)).filter_map(|row| row.ratio);
+        Family {
+            family: family.to_owned(),
+            rows: rows.len(),
+            mean_ratio: geometric_mean(ratios.map(|ratio| ratio.clamp(1.0 / MOST, MOST))),
+            flextensor: claimed(&FLEXTENSOR, family),
+            tensor_comprehensions: claimed(&COMPREHENSIONS, family),
+        }
+    }
+
+    /// The cells of its table row, under [`FAMILY_TITLES`].
+    pub(crate) fn cells(&self) -> Vec<String> {
+        let text = |claim: &Option<String>| claim.clone().unwrap_or_else(|| "-".to_owned());
+        vec![
+            self.family.clone(),
+            self.rows.to_string(),
+            times(self.mean_ratio),
+            text(&self.flextensor),
+            text(&self.tensor_comprehensions),
+        ]
+    }
+}
+
+/// The families of some rows, in order of first appearance.
+pub(super) fn of_rows(rows: &[Row]) -> Vec<Family> {
+    let mut families: Vec<(&str, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        match families.iter_mut().find(|(family, _)| *family == row.family) {
+            Some((_, rows)) => rows.push(row),
+            None => families.push((&row.family, vec![row])),
+        }
+    }
+    families.iter().map(|(family, rows)| Family::new(family, rows)).collect()
+}
+
+/// The geometric mean of the families' means.
+pub(super) fn overall(families: &[Family]) -> Option<f64> {
+    geometric_mean(families.iter().filter_map(|family| family.mean_ratio))
+}
+
+/// Why a row is in no mean.
+pub(super) fn apart(name: &str) -> Option<&'static str> {
+    APART.iter().find(|(row, _)| *row == name).map(|(_, why)| *why)
+}
+
+/// Whether a row is in no mean.
+pub(crate) fn is_apart(name: &str) -> bool {
+    apart(name).is_some()
+}
+
+fn claimed(claims: &[(&str, &str)], of: &str) -> Option<String> {
+    claims.iter().find(|(name, _)| *name == of).map(|(_, claim)| (*claim).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_apps::operators::operators;
+
+    use super::*;
+
+    #[test]
+    fn claims_are_about_families_and_exceptions_about_rows() {
+        let set = operators();
+        for (family, _) in FLEXTENSOR.iter().chain(&COMPREHENSIONS) {
+            assert!(set.iter().any(|row| row.family == *family), "{family}");
+        }
+        assert!(APART.iter().all(|(name, _)| set.iter().any(|row| row.name == *name)));
+    }
+}

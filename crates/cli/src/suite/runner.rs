@@ -1,0 +1,218 @@
+//! Finds a schedule for one app, and times it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use warploom::app::{App, Settings};
+use warploom::check::small_settings;
+use warploom::codegen::cuda::{Build, describe};
+use warploom::codegen::ir::Program;
+use warploom::cost::CostModel;
+use warploom::schedule::schedule::Schedule;
+use warploom::search::Options;
+use warploom::target::Device;
+use warploom::tune::autotune::{AutotuneOptions, autotune};
+use warploom::tune::given::{Given, given};
+use warploom::tune::one_shot::one_shot_without_spills;
+use warploom::tune::records::Records;
+use warploom::tune::sample::Origin;
+use warploom::tune::top::top;
+use warploom::tune::tuning::{Ended, Event, Observer, Task, Tuned};
+use warploom::tune::worker::{Bench, OpenBench};
+
+use super::timed::Timed;
+use super::{Arguments, Mode, Sizes};
+use crate::backend::read_schedule;
+use crate::error::Error;
+use crate::pipeline;
+use crate::progress::Progress;
+use crate::tune::{Start, Tunable, kind, range_of, stop_on_interrupt};
+
+/// A database that is not kept.
+pub(super) const NOWHERE: &str = ":memory:";
+
+/// Everything that the apps of one run share.
+pub(super) struct Runner<'a> {
+    arguments: &'a Arguments,
+    bench: OpenBench,
+    records: Records,
+    start: Start,
+    stop: &'static AtomicBool,
+}
+
+impl<'a> Runner<'a> {
+    pub fn open(arguments: &'a Arguments) -> Result<Runner<'a>, Error> {
+        let bench = arguments.measuring.open()?;
+        let records = Records::open(&arguments.records)?;
+        let start = Start::new(&arguments.first, bench.device())?;
+        Ok(Runner { arguments, bench, records, start, stop: stop_on_interrupt() })
+    }
+
+    pub fn device(&self) -> &Device {
+        self.bench.device()
+    }
+
+    pub fn versions(&self) -> &[String] {
+        self.bench.versions()
+    }
+
+    /// Whether the user asked to end the run.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Finds a schedule for one app and times it. `stem` is the name of its file of hand-written schedules.
+    pub fn one(
+        &mut self,
+        app: &App,
+        stem: &str,
+        progress: &Progress,
+    ) -> Result<(pipeline::Subject, Timed), Error> {
+        progress.set_message(app.name.clone());
+        let Runner { arguments, bench, records, start, stop } = self;
+        bench.with(|bench| arguments.one((app, stem), bench, records, start, stop, progress))
+    }
+}
+
+impl Arguments {
+    /// Finds a schedule for one app and times it. `stem` is the name of its file of hand-written schedules.
+    fn one(
+        &self,
+        (app, stem): (&App, &str),
+        bench: &mut Bench<'_>,
+        records: &mut Records,
+        start: &Start,
+        stop: &AtomicBool,
+        progress: &Progress,
+    ) -> Result<(pipeline::Subject, Timed), Error> {
+        let settings = match self.sizes {
+            Sizes::Default => Settings::defaults(app),
+            Sizes::Small => small_settings(app).unwrap_or_else(|| Settings::defaults(app)),
+        };
+        let asked = pipeline::Subject::new(app, settings)?;
+        let tunable = Tunable::new(&asked, bench.device, self.seed)?;
+        let started = Instant::now();
+        let task = Task {
+            subject: tunable.subject.clone(),
+            small: tunable.small.clone(),
+            tolerance: tunable.tolerance,
+            model: &*start.model,
+            search: Options { seed: self.seed, samples: self.samples.max(1), ..Options::default() },
+            deadline: self.time_limit.map(|limit| started + limit),
+            stop,
+        };
+        let mut hear = |event: &Event<'_>| {
+            if let Event::Measured { progress: so_far, .. } = event {
+                progress.set_message(format!("{}: {}/{} trials", app.name, so_far.done, so_far.expected));
+            }
+        };
+        let found = self.find((&asked, stem), &task, bench, records, start, &mut hear)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let found = match found {
+            Ok(found) => found,
+            Err(why) => {
+                let failed = Timed::failed(&asked, bench.device, seconds, why);
+                return Ok((asked, failed));
+            }
+        };
+        let schedule = found.0.to_text(&asked.pipeline);
+        // The app gets a final time even if the time limit has passed or the run was interrupted.
+        let never = AtomicBool::new(false);
+        let last = Task { deadline: None, stop: &never, small: task.small.clone(), ..task };
+        let mut afresh = Records::open(NOWHERE)?;
+        let timed = given(&last, vec![found], bench, &mut afresh, &mut |_| {})?;
+        lost(&timed)?;
+        let mut row = Timed::new(&asked, bench.device, seconds, schedule, &timed);
+        if let (Some(trial), Some(model)) = (timed.shown.first(), self.only_model(start)) {
+            row.set_range(range_of(trial, Some(model)));
+        }
+        Ok((asked, row))
+    }
+
+    /// The model that predicts the times of all schedules; `None` if it changes during the run.
+    fn only_model<'m>(&self, start: &'m Start) -> Option<&'m dyn CostModel> {
+        #[cfg(feature = "train")]
+        if self.retrain {
+            return None;
+        }
+        Some(&*start.model)
+    }
+
+    /// Finds a schedule in the chosen mode; the inner error says why there is none.
+    fn find(
+        &self,
+        (asked, stem): (&pipeline::Subject, &str),
+        task: &Task<'_>,
+        bench: &mut Bench<'_>,
+        records: &mut Records,
+        start: &Start,
+        observer: Observer<'_>,
+    ) -> Result<Result<Given, String>, Error> {
+        let tuned = match self.mode {
+            Mode::Manual => {
+                let file = self.schedules.join(format!("{stem}.schedule"));
+                let schedule = read_schedule(&file, &asked.pipeline)?;
+                return Ok(Ok((schedule, Origin::Given, None)));
+            }
+            Mode::Default => {
+                let problem = crate::backend::problem(&asked.pipeline, &asked.request, bench.device)?;
+                return Ok(Ok((Schedule::default_for(&problem), Origin::Default, None)));
+            }
+            Mode::OneShot => return Ok(one_shot(task, bench)),
+            Mode::Top5 => top(task, 5, bench, records, observer)?,
+            Mode::Autotune => {
+                let options = AutotuneOptions {
+                    iterations: self.iterations,
+                    samples: self.samples.max(1),
+                    initial: start.weights.clone(),
+                    ..AutotuneOptions::default()
+                };
+                self.autotune(task, &options, bench, records, observer)?
+            }
+        };
+        lost(&tuned)?;
+        Ok(tuned
+            .winner
+            .map(|winner| (winner.schedule, winner.trial.sample.origin, winner.trial.predicted_us))
+            .ok_or_else(|| format!("{} schedules were tried and none is valid", tuned.progress.done)))
+    }
+
+    fn autotune(
+        &self,
+        task: &Task<'_>,
+        options: &AutotuneOptions,
+        bench: &mut Bench<'_>,
+        records: &mut Records,
+        observer: Observer<'_>,
+    ) -> Result<Tuned, Error> {
+        #[cfg(feature = "train")]
+        if self.retrain {
+            let mut retrainer = crate::tune::retrainer();
+            return Ok(autotune(task, options, bench, records, Some(&mut retrainer), observer)?.tuned);
+        }
+        Ok(autotune(task, options, bench, records, None, observer)?.tuned)
+    }
+}
+
+/// The schedule that `warploom compile` would choose.
+fn one_shot(task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
+    let spills = |program: &Program| {
+        let compiled = (bench.compile)(&describe(program, Build::Timing)).ok()?;
+        let spilled = |used: &warploom::runtime::nvrtc::Resources| {
+            u64::from(used.spill_stores) + u64::from(used.spill_loads)
+        };
+        Some(compiled.kernels.values().map(spilled).sum())
+    };
+    let problem = task.subject.problem(bench.device).map_err(|error| error.to_string())?;
+    let found = one_shot_without_spills(&problem, task.model, &task.search, &spills, &|_| {});
+    let found = found.map_err(|error| error.to_string())?;
+    Ok((found.schedule, Origin::Search, Some(found.predicted_us)))
+}
+
+/// Returns an error if measuring or recording is no longer possible.
+fn lost(tuned: &Tuned) -> Result<(), Error> {
+    match &tuned.ended {
+        Ended::Failed(error) => Err(Error::Tune(error.to_string(), kind(error))),
+        _ => Ok(()),
+    }
+}
