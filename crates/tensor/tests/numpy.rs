@@ -1,13 +1,12 @@
-//! The examples of the notation compute what NumPy computes.
+//! The examples of the notation, and the operators of the suite, compute what NumPy computes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod reference;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use reference::Reference;
+use reference::{Folder, Reference};
 use warploom_interp::Evaluation;
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Tolerance, compare};
@@ -29,9 +28,8 @@ fn evaluated(example: &Reference) -> Vec<Buffer> {
     evaluation.run().unwrap_or_else(|error| panic!("{}: {error}", example.name))
 }
 
-#[test]
-fn examples_compute_what_numpy_computes() {
-    for example in reference::all() {
+fn compare_all(folder: Folder) {
+    for example in folder.references() {
         let names = example.pipeline.output_names();
         let found = evaluated(&example);
         for ((got, (expected, allowed)), name) in found.iter().zip(&example.outputs).zip(names) {
@@ -44,10 +42,20 @@ fn examples_compute_what_numpy_computes() {
     }
 }
 
+#[test]
+fn examples_compute_what_numpy_computes() {
+    compare_all(Folder::Examples);
+}
+
+#[test]
+fn operators_compute_what_numpy_computes() {
+    compare_all(Folder::Operators);
+}
+
 /// A bound that allows anything, or a result of zeros, would not be noticed above.
 #[test]
 fn bounds_are_a_few_roundings() {
-    for example in reference::all() {
+    for example in [Folder::Examples, Folder::Operators].into_iter().flat_map(Folder::references) {
         for (expected, allowed) in &example.outputs {
             let zeros = Buffer::zeros(expected.ty(), expected.region().clone()).unwrap();
             let largest = compare(expected, &zeros, &Tolerance::default()).unwrap().max_abs;
@@ -58,15 +66,24 @@ fn bounds_are_a_few_roundings() {
     }
 }
 
+/// The definitions in the texts of a folder, with their files.
+fn defined(folder: Folder) -> BTreeSet<(String, String)> {
+    let files = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let files = files.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".tc"));
+    let definitions = files.flat_map(|file| {
+        let program = folder.program(&file);
+        let names = program.definitions().into_iter();
+        names.map(|name| (file.clone(), name.to_string())).collect::<Vec<_>>()
+    });
+    definitions.collect()
+}
+
 #[test]
-fn every_example_has_a_reference() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let texts: BTreeSet<String> =
-        files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
-    let references: BTreeSet<String> = reference::all().into_iter().map(|example| example.name).collect();
-    assert_eq!(texts, references);
-    for example in reference::all() {
-        assert_eq!(example.definition.name(), example.name);
+fn every_definition_has_a_reference() {
+    for folder in [Folder::Examples, Folder::Operators] {
+        let references = folder.references().into_iter();
+        let compared: BTreeSet<(String, String)> =
+            references.map(|one| (one.file, one.definition.name().to_string())).collect();
+        assert_eq!(compared, defined(folder));
     }
 }
