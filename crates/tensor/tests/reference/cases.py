@@ -30,9 +30,9 @@ class Draw:
     def shape(self, dims):
         return tuple(self.sizes.get(dim) or int(dim) for dim in dims.split())
 
-    def floats(self, name, dims, dtype="float32", most=1.0):
-        """Floats around 0, of either sign."""
-        self.inputs[name] = self.random.uniform(-most, most, self.shape(dims)).astype(dtype)
+    def floats(self, name, dims, dtype="float32", around=0.0, most=1.0):
+        """Floats at most `most` away from `around`, on either side."""
+        self.inputs[name] = self.random.uniform(around - most, around + most, self.shape(dims)).astype(dtype)
         return Tracked(self.inputs[name], 0.0, dtype)
 
     def halves(self, name, dims, dtype):

@@ -109,9 +109,9 @@ def padded_input(draw, dims, kept):
 
 @operator(
     "conv1d",
-    dict(s=1, p=0, B=2, C=3, L=13, F=5, KL=4),
+    dict(s=1, p=1, B=2, C=3, L=13, F=5, KL=4),
     dict(s=3, p=2, B=1, C=5, L=15, F=3, KL=7),
-    dict(s=2, p=1, B=3, C=7, L=9, F=4, KL=1),
+    dict(s=2, p=0, B=3, C=7, L=9, F=4, KL=1),
 )
 def conv1d(draw):
     strides, image = padded_input(draw, "B C L", 1)
@@ -166,8 +166,8 @@ def grouped(draw):
 
 @operator(
     "dilated",
-    dict(s=1, p=2, d=2, B=1, C=3, H=7, W=9, F=5, KH=3, KW=4),
-    dict(s=2, p=1, d=3, B=2, C=2, H=11, W=9, F=3, KH=4, KW=3),
+    dict(s=1, p=1, d=2, B=1, C=3, H=7, W=9, F=5, KH=3, KW=4),
+    dict(s=2, p=2, d=3, B=2, C=2, H=11, W=9, F=3, KH=4, KW=3),
     dict(s=3, p=0, d=1, B=1, C=2, H=9, W=13, F=3, KH=1, KW=7),
 )
 def dilated(draw):
@@ -178,7 +178,7 @@ def dilated(draw):
 @operator(
     "shift",
     dict(k=3, N=1, H=5, W=7, C=11),
-    dict(k=4, N=2, H=3, W=5, C=13),
+    dict(k=4, N=2, H=5, W=3, C=13),
     dict(k=1, N=3, H=3, W=5, C=3),
 )
 def shift(draw):
@@ -245,9 +245,9 @@ def with_stride(draw, dims, taps):
 @operator(
     "transposed",
     dict(s=1, p=1, B=1, C=3, H=5, W=7, F=3, KH=3, KW=4),
-    dict(s=2, p=0, B=2, C=3, H=5, W=3, F=3, KH=4, KW=3),
+    dict(s=2, p=2, B=2, C=3, H=5, W=3, F=3, KH=4, KW=3),
     dict(s=2, p=1, B=1, C=2, H=3, W=5, F=5, KH=3, KW=7),
-    dict(s=3, p=2, B=1, C=3, H=4, W=3, F=3, KH=7, KW=4),
+    dict(s=3, p=0, B=1, C=3, H=4, W=3, F=2, KH=7, KW=4),
     dict(s=3, p=0, B=1, C=2, H=3, W=5, F=3, KH=1, KW=2),
     dict(s=3, p=1, B=1, C=5, H=3, W=4, F=2, KH=6, KW=5),
 )
@@ -257,10 +257,11 @@ def strided2d(draw):
 
 @operator(
     "transposed",
-    dict(s=1, p=1, B=1, C=2, D=3, H=4, W=3, F=3, KD=3, KH=2, KW=4),
-    dict(s=2, p=1, B=1, C=3, D=3, H=2, W=3, F=2, KD=4, KH=3, KW=5),
-    dict(s=3, p=0, B=1, C=1, D=2, H=3, W=2, F=2, KD=2, KH=4, KW=3),
+    dict(s=1, p=1, B=1, C=2, D=3, H=4, W=5, F=2, KD=3, KH=2, KW=4),
+    dict(s=2, p=0, B=1, C=2, D=3, H=2, W=3, F=2, KD=5, KH=3, KW=4),
+    dict(s=3, p=0, B=1, C=1, D=2, H=3, W=2, F=1, KD=2, KH=7, KW=3),
     dict(s=2, p=2, B=2, C=1, D=3, H=3, W=4, F=2, KD=3, KH=4, KW=1),
+    dict(s=3, p=1, B=1, C=2, D=2, H=3, W=2, F=1, KD=3, KH=4, KW=5),
 )
 def strided3d(draw):
     return with_stride(draw, "D H W", "KD KH KW")
@@ -286,6 +287,8 @@ operator("groupnorm", dict(N=2, G=3, D=2, H=5, W=7), dict(N=1, G=5, D=3, H=3, W=
 
 @operator("softmax_layernorm", dict(N=5, D=13), dict(N=3, D=31))
 def softmax_layernorm(draw):
-    rows, g, h = softmax_of(draw.floats("I", "N D", most=3.0)), draw.floats("g", "D"), draw.floats("h", "D")
+    # Values whose exponentials are infinite as floats.
+    inputs = draw.floats("I", "N D", around=100.0, most=3.0)
+    rows, g, h = softmax_of(inputs), draw.floats("g", "D"), draw.floats("h", "D")
     mean, var = statistics(rows, 1)
     return {"O": (rows - mean[:, None]) * (var + EPS)[:, None].rsqrt() * g + h}
