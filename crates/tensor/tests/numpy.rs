@@ -87,3 +87,22 @@ fn every_definition_has_a_reference() {
         assert_eq!(compared, defined(folder));
     }
 }
+
+/// With too few taps per phase, part of the kernel would be left out.
+#[test]
+fn transposed_convolutions_refuse_too_few_taps() {
+    let program = Folder::Operators.program("transposed.tc");
+    let given = [("B", 1), ("C", 2), ("F", 3), ("D", 5), ("H", 5), ("W", 5), ("s", 3), ("p", 1)];
+    for (name, sides) in [("strided2d", vec!["KH", "KW"]), ("strided3d", vec!["KD", "KH", "KW"])] {
+        let definition = program.define(Some(name)).unwrap();
+        for longest in &sides {
+            let sides = sides.iter().map(|side| (*side, if side == longest { 7 } else { 2 }));
+            let mut sizes: Vec<(&str, i64)> = given.into_iter().chain(sides).collect();
+            sizes.retain(|(size, _)| definition.sizes().contains(size));
+            let with_taps = |taps| definition.realise(&[sizes.clone(), vec![("k", taps)]].concat());
+            assert!(with_taps(3).is_ok(), "{name}: {longest}");
+            let message = with_taps(2).unwrap_err().to_string();
+            assert!(message.contains(&format!("`k - 1 - ({longest} - 1) / s`")), "{message}");
+        }
+    }
+}

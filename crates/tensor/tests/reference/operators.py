@@ -209,6 +209,7 @@ def without_stride(draw, dims, taps):
     dict(q=3, B=2, C=3, L=11, F=5, KL=4),
     dict(q=4, B=1, C=5, L=9, F=3, KL=7),
     dict(q=0, B=1, C=7, L=5, F=3, KL=1),
+    dict(q=-1, B=1, C=3, L=9, F=3, KL=3),
 )
 def transposed1d(draw):
     return without_stride(draw, "L", "KL")
