@@ -6,7 +6,7 @@
 #[expect(dead_code, reason = "the results of NumPy are compared with the evaluator elsewhere")]
 mod reference;
 
-use reference::Reference;
+use reference::{Folder, Reference};
 use warploom::codegen::build::build;
 use warploom::codegen::ir::Program;
 use warploom::codegen::verify::verify;
@@ -20,7 +20,7 @@ use warploom::tensor::parse;
 use warploom::tune::one_shot::one_shot;
 use warploom::tune::workload::Workload;
 
-/// Random schedules per example.
+/// Random schedules per case.
 const RANDOM: u64 = 5;
 
 /// Kernels for larger sizes than this are built, not simulated.
@@ -74,9 +74,8 @@ fn searched(problem: &Problem, label: &str) -> Schedule {
     found.schedule
 }
 
-#[test]
-fn examples_under_default_random_and_searched_schedules() {
-    for example in reference::all() {
+fn check_all(folder: Folder) {
+    for example in folder.references() {
         let (name, workload) = (&example.name, of_reference(&example));
         let problem = problem(&workload);
         check(&workload, &Schedule::default_for(&problem), &format!("{name}, by default"));
@@ -86,6 +85,16 @@ fn examples_under_default_random_and_searched_schedules() {
             check(&workload, &schedule, &format!("{name}, random schedule {seed}"));
         }
     }
+}
+
+#[test]
+fn examples_under_default_random_and_searched_schedules() {
+    check_all(Folder::Examples);
+}
+
+#[test]
+fn operators_under_default_random_and_searched_schedules() {
+    check_all(Folder::Operators);
 }
 
 /// The schedule in the document, for one example, and a variant with the gathered values in registers.
@@ -104,7 +113,7 @@ fn gathers_in_two_steps() {
       T.gathered registers
     O threads j 7, i 3
 ";
-    let all = reference::all();
+    let all = Folder::Examples.references();
     let workload = of_reference(all.iter().find(|example| example.name == "lut").unwrap());
     for text in [in_shared.as_str(), in_registers] {
         let schedule = Schedule::parse(text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
@@ -157,7 +166,7 @@ fn check_at(name: &str, text: &str, sizes: &[(&str, i64)], draw: &mut Draw) {
 
 #[test]
 fn attention_at_any_sizes() {
-    let text = reference::text("attention");
+    let text = Folder::Examples.text("attention.tc");
     let mut draw = Draw(0x9e37_79b9_7f4a_7c15);
     for number in 0..16 {
         let mut size = |name, most| (name, draw.between(1, most));
@@ -173,7 +182,7 @@ fn attention_at_any_sizes() {
 #[test]
 fn rows_of_attention_are_shared() {
     let sizes = [("Q", 512), ("D", 64), ("T", 777), ("V", 64)];
-    let workload = made_up(&reference::text("attention"), &sizes, &mut Draw(1));
+    let workload = made_up(&Folder::Examples.text("attention.tc"), &sizes, &mut Draw(1));
     let found = searched(&problem(&workload), "attention");
     let factored = found.rewrites.iter().filter_map(|rewrite| match rewrite {
         Rewrite::Factor { var, .. } => Some(var.stage.func.as_str()),

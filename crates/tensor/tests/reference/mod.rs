@@ -1,14 +1,17 @@
-//! The examples of the notation, and for each what NumPy computes; `generate.py` says how.
+//! Texts in the notation, and for each what NumPy computes; `generate.py` says how.
 
 use std::path::PathBuf;
 
 use warploom_interp::buffer::Buffer;
 use warploom_interp::npy;
 use warploom_lang::{Pipeline, Realisation, Value};
-use warploom_tensor::{Definition, parse};
+use warploom_tensor::{Definition, Program, parse};
 
-/// One example at some sizes, with data.
+/// One definition at some sizes, with data.
 pub struct Reference {
+    /// The file of the text.
+    pub file: String,
+    /// The name of the case, which tells it from others of the definition.
     pub name: String,
     pub definition: Definition,
     pub pipeline: Pipeline,
@@ -21,33 +24,64 @@ pub struct Reference {
     pub outputs: Vec<(Buffer, f64)>,
 }
 
-/// A file beside the tests of this crate. Tests of other crates read them too.
+/// A folder with texts, and what belongs to it here: `NAME.txt` and `data/NAME`.
+#[derive(Clone, Copy)]
+pub enum Folder {
+    /// The examples of the notation.
+    Examples,
+    /// The operators of the suite.
+    Operators,
+}
+
+/// A file of the tests of this crate, or beside them. Tests of other crates read them too.
 fn path(file: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../tensor/tests")).join(file)
 }
 
-fn contents(file: &str) -> String {
-    let path = path(file);
+fn contents(path: PathBuf) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The text of an example.
-pub fn text(name: &str) -> String {
-    contents(&format!("examples/{name}.tc"))
-}
+impl Folder {
+    fn name(self) -> &'static str {
+        match self {
+            Folder::Examples => "examples",
+            Folder::Operators => "operators",
+        }
+    }
 
-/// The examples of the manifest.
-pub fn all() -> Vec<Reference> {
-    contents("reference/manifest.txt").lines().map(Reference::of).collect()
+    /// Where the texts are.
+    pub fn path(self) -> PathBuf {
+        match self {
+            Folder::Examples => path("examples"),
+            Folder::Operators => path("../../../apps/operators"),
+        }
+    }
+
+    /// A file's text.
+    pub fn text(self, file: &str) -> String {
+        contents(self.path().join(file))
+    }
+
+    /// A file's definitions.
+    pub fn program(self, file: &str) -> Program {
+        parse(file, &self.text(file)).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    /// The cases of the manifest.
+    pub fn references(self) -> Vec<Reference> {
+        let manifest = contents(path(&format!("reference/{}.txt", self.name())));
+        manifest.lines().map(|line| Reference::of(self, line)).collect()
+    }
 }
 
 impl Reference {
-    /// The example of a line of the manifest.
-    fn of(line: &str) -> Reference {
+    /// The case of a line of the manifest.
+    fn of(folder: Folder, line: &str) -> Reference {
         let (file, fields) = line.split_once(' ').unwrap();
-        let name = file.strip_suffix(".tc").unwrap().to_string();
         let field = |name: &str| fields.split(' ').find_map(|field| field.strip_prefix(name)).unwrap();
-        let program = parse(file, &text(&name)).unwrap_or_else(|errors| panic!("{errors}"));
+        let name = field("case=").to_string();
+        let program = folder.program(file);
         let definition = program.define(Some(field("def="))).unwrap();
         let scalars = pairs(field("scalars="));
         let known = [pairs(field("sizes=")), scalars.clone()].concat();
@@ -56,7 +90,8 @@ impl Reference {
         let (pipeline, request) =
             definition.realise(&sizes).unwrap_or_else(|errors| panic!("{name}: {errors}"));
 
-        let array = |array: &str| npy::read(path(&format!("reference/data/{name}/{array}.npy"))).unwrap();
+        let data = path(&format!("reference/data/{}/{name}", folder.name()));
+        let array = |array: &str| npy::read(data.join(format!("{array}.npy"))).unwrap();
         let of = |pairs: &[(&str, f64)], wanted: &str| {
             pairs.iter().find(|(name, _)| *name == wanted).unwrap_or_else(|| panic!("{name}: {wanted}")).1
         };
@@ -66,7 +101,7 @@ impl Reference {
             params.map(|param| Value::from_number(param.ty, of(&scalars, &param.name)).unwrap()).collect();
         let allowed = pairs(field("outputs="));
         let outputs = pipeline.output_names().iter().map(|name| (array(name), of(&allowed, name))).collect();
-        Reference { name, definition, pipeline, request, inputs, params, outputs }
+        Reference { file: file.to_string(), name, definition, pipeline, request, inputs, params, outputs }
     }
 }
 

@@ -22,6 +22,10 @@ class Tracked:
         self.dtype, self.stored = dtype, stored or dtype
         self.unit = UNIT[dtype]
 
+    @property
+    def shape(self):
+        return self.value.shape
+
     def _rounded(self, value, error):
         return Tracked(value, error + self.unit * np.abs(value), self.dtype)
 
@@ -83,6 +87,15 @@ class Tracked:
         terms = np.prod([self.value.shape[axis] for axis in axes])
         error = self.error.sum(axes) + (terms - 1) * self.unit * np.abs(self.value).sum(axes)
         return Tracked(self.value.sum(axes), error, self.dtype)
+
+    def pad(self, widths):
+        """With zeros around it, as `numpy.pad`."""
+        return Tracked(np.pad(self.value, widths), np.pad(self.error, widths), self.dtype)
+
+    def otherwise(self, value):
+        """The same bounds for a value that was computed in another way, with the same result."""
+        assert np.allclose(np.float64(value), np.float64(self.value), rtol=0.0, atol=1e-13)
+        return Tracked(value, self.error, self.dtype)
 
     def rounded(self, stored):
         """The same value for a result that is rounded once more, into a narrower type."""
