@@ -55,23 +55,25 @@ const MOST_PADDED: f64 = 1.3;
 /// A reduction with at most so many steps joins the kernel that stores its result, also if it is no contraction.
 const FEW_STEPS: i64 = 64;
 
-/// The state in which contractions have tiled kernels wherever this makes them faster, and the runners-up of the last one.
-pub(crate) fn with_contractions(search: &Search<'_>, start: &Arc<State>) -> (Arc<State>, Vec<Arc<State>>) {
+/// The states in which contractions have tiled kernels wherever this makes them faster: the best, and the runners-up of the
+/// last one.
+pub(crate) fn with_contractions(search: &Search<'_>, start: &Arc<State>) -> Vec<Arc<State>> {
     let space = search.evaluator.space;
-    let (mut best, mut runners_up) = (start.clone(), Vec::new());
+    let mut found: Vec<Arc<State>> = Vec::new();
     if !space.funcs().any(|func| space.stages_of(func).any(|stage| is_contraction(space.problem, stage))) {
-        return (best, runners_up);
+        return found;
     }
     for func in space.funcs() {
         if search.is_over() {
             break;
         }
-        let tiled = Contraction::of(search, &best, func).and_then(|contraction| contraction.tiled(search));
-        if let Some((first, others)) = tiled.filter(|(first, _)| first.cost() < best.cost()) {
-            (best, runners_up) = (first, others);
+        let best = found.first().unwrap_or(start);
+        let tiled = Contraction::of(search, best, func).map(|contraction| contraction.tiled(search));
+        if let Some(tiled) = tiled.filter(|tiled| tiled.first().is_some_and(|of| of.cost() < best.cost())) {
+            found = tiled;
         }
     }
-    (best, runners_up)
+    found
 }
 
 /// Whether a stage reduces, and everything that it reads is read for several of its points.
@@ -137,11 +139,11 @@ impl<'a> Contraction<'a> {
         Some(Contraction { evaluator, base, func, reduces, owner, along, reuses, copied, inlined })
     }
 
-    /// The state with the best kernel that was found, and some with the next best.
-    fn tiled(&self, search: &Search<'_>) -> Option<(Arc<State>, Vec<Arc<State>>)> {
+    /// The states with the best kernels that were found, cheapest first.
+    fn tiled(&self, search: &Search<'_>) -> Vec<Arc<State>> {
         let space = self.evaluator.space;
         let variants = tiled(space.stage(self.reduces));
-        let (usual, others) = variants.split_first()?;
+        let Some((usual, others)) = variants.split_first() else { return Vec::new() };
         let tiler = Tiler::new(space, space.stage(self.owner));
         let shapes = self.shapes();
         let mut found = self.judged(search, shapes.iter().map(|shape| (shape, usual)), &tiler);
@@ -154,8 +156,7 @@ impl<'a> Contraction<'a> {
             let inlined = Some(self.inlined.clone());
             Child::new(&self.base, smallvec![kern.clone()], Some(self.func), inlined).state()
         };
-        let mut states = found.iter().take(RUNNERS_UP + 1).map(state);
-        Some((states.next()?, states.collect()))
+        found.iter().take(RUNNERS_UP + 1).map(state).collect()
     }
 
     /// The kernels of some tiles that are accepted, cheapest first.

@@ -154,8 +154,8 @@ pub fn search(
             let (first, mut others) = started_from(search, start);
             if first.identity() != start.identity() {
                 others.push(first.clone());
-                search.keep(search.refined(&others));
             }
+            search.keep(search.refined(&others));
             let (start, decisions) = beam(search, &first);
             greedy(search, &start, &decisions);
         })
@@ -165,7 +165,10 @@ pub fn search(
     let start_cost = |problem: &Problem| {
         with_search(problem, model, options, &|_| {}, |search| {
             let default = search.appraise(&Schedule::default_for(problem));
-            default.map_or(f64::INFINITY, |default| started_from(search, &default).0.cost())
+            default.map_or(f64::INFINITY, |default| {
+                let (first, others) = started_from(search, &default);
+                others.iter().map(|other| other.cost()).fold(first.cost(), f64::min)
+            })
         })
     };
     let is_possible = |problem: &Problem| {
@@ -180,13 +183,13 @@ pub fn search(
     outcome
 }
 
-/// The state from which the beam starts: the default schedule, in which contractions are tiled and, if the pipeline is a
-/// rewritten one, kernels own whole rows; and some others that are nearly as good.
+/// The state from which the beam starts: the default schedule or, for a rewritten pipeline, one whose kernels own whole rows.
+/// Also returns states with tiled contractions, from which its last passes may go on.
 fn started_from(search: &Search<'_>, default: &Arc<State>) -> (Arc<State>, Vec<Arc<State>>) {
-    let (tiled, others) = with_contractions(search, default);
+    let tiled = with_contractions(search, default);
     match search.evaluator.space.problem.pipeline().rewrites().is_empty() {
-        true => (tiled, others),
-        false => (with_whole_rows(search, &tiled), others),
+        true => (default.clone(), tiled),
+        false => (with_whole_rows(search, default), tiled),
     }
 }
 
