@@ -76,11 +76,13 @@ pub(crate) fn with_contractions(search: &Search<'_>, start: &Arc<State>) -> Vec<
     found
 }
 
-/// Whether a stage reduces, and everything that it reads is read for several of its points.
+/// Whether a stage reduces to points of its own, and everything that it reads is read for several of them.
 pub(crate) fn is_contraction(problem: &Problem, stage: StageRef) -> bool {
     let dag = problem.dag();
     let of = &dag.stages()[problem.stage_id(stage)];
-    if !of.loops.iter().any(|of| matches!(of.kind, LoopKind::Reduction(_))) {
+    let (reductions, points): (Vec<LoopKind>, Vec<LoopKind>) =
+        of.loops.iter().map(|of| of.kind).partition(|kind| matches!(kind, LoopKind::Reduction(_)));
+    if reductions.is_empty() || points.len() != problem.pipeline().funcs()[stage.func].dims.len() {
         return false;
     }
     let several = |(_, kind): &(usize, LoopKind)| {
