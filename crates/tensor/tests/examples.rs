@@ -6,8 +6,13 @@ mod naive;
 mod reference;
 
 use naive::{Ranges, harness};
-use reference::text;
+use reference::Folder;
 use warploom_tensor::{Definition, parse};
+
+/// The text of an example.
+fn text(name: &str) -> String {
+    Folder::Examples.text(&format!("{name}.tc"))
+}
 
 /// A text's only definition.
 fn definition(text: &str) -> Definition {
