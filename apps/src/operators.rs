@@ -25,6 +25,9 @@ use definitions::Defined;
 
 pub use networks::{NETWORKS, Network};
 
+/// Checks of all rows take minutes even so, and every row is also checked at its full size.
+const CHECK_POINTS: u64 = 1_000_000;
+
 /// A row of the set: a definition at some sizes.
 #[derive(Clone, Debug)]
 pub struct Operator {
@@ -64,7 +67,7 @@ impl Operator {
             ))
         };
         let mut app = match realised() {
-            Ok(app) => app.operations(operations),
+            Ok(app) => app.operations(operations).check_points(CHECK_POINTS),
             Err(error) => panic!("{} {}: {error}", self.name, self.shape),
         };
         app.name = format!("{} {}", self.name, self.shape);

@@ -51,12 +51,17 @@ pub struct App {
     /// output's largest sample. `None` if it is derived from the pipeline, because conditioning depends
     /// on the data and no single number fits.
     pub tolerance: Option<f64>,
+    /// The most points that the reference evaluator visits to check kernels at a smaller size.
+    pub check_points: u64,
     params: OnceLock<Vec<Setting>>,
     build: Arc<Build>,
     shapes: Option<Arc<Boxes>>,
     input: Option<Arc<Generate>>,
     operations: Option<Arc<Count>>,
 }
+
+/// The default of [`App::check_points`].
+const CHECK_POINTS: u64 = 32_000_000;
 
 type Build = dyn Fn(&Settings) -> Result<Pipeline, PipelineError> + Send + Sync;
 type Boxes = dyn Fn(&Settings) -> Shapes + Send + Sync;
@@ -77,6 +82,7 @@ impl App {
             sizes: Vec::new(),
             structure: Vec::new(),
             tolerance: None,
+            check_points: CHECK_POINTS,
             params: OnceLock::new(),
             build: Arc::new(build),
             shapes: None,
@@ -139,6 +145,12 @@ impl App {
     #[must_use]
     pub fn operations(self, operations: impl Fn(&Settings) -> f64 + Send + Sync + 'static) -> App {
         App { operations: Some(Arc::new(operations)), ..self }
+    }
+
+    /// The most points that the reference evaluator visits to check kernels at a smaller size.
+    #[must_use]
+    pub fn check_points(self, check_points: u64) -> App {
+        App { check_points, ..self }
     }
 
     /// The tolerance of floating-point outputs, as a fraction of the largest sample.

@@ -63,7 +63,7 @@ pub fn of_app(app: &App, pipeline: &Pipeline) -> Option<Check> {
 /// The app's default settings with its sizes scaled down until the reference evaluator is fast
 /// enough: only the large ones, unless that is not enough. `None` if even the smallest is too slow.
 pub fn small_settings(app: &App) -> Option<Settings> {
-    scaled_down(app, &SIDES, 64.0).or_else(|| scaled_down(app, &[19, 11], 8.0))
+    scaled_down(app, &SIDES, 64.0).or_else(|| scaled_down(app, &[19, 11, 7], 8.0))
 }
 
 /// As [`small_settings`]: sizes above `most` are scaled by what makes the largest one of the sides.
@@ -77,7 +77,7 @@ fn scaled_down(app: &App, sides: &[i64], most: f64) -> Option<Settings> {
         }
         let workload = app.workload(&settings, SEED)?;
         let regions = infer(&workload.pipeline, &workload.realisation()).ok()?;
-        (visited_points(&workload.pipeline, &regions) <= MAX_WORK).then_some(settings)
+        (visited_points(&workload.pipeline, &regions) <= app.check_points).then_some(settings)
     })
 }
 

@@ -21,7 +21,7 @@ use warploom::tune::tuning::{Ended, Event, Observer, Task, Tuned};
 use warploom::tune::worker::{Bench, OpenBench};
 
 use super::timed::Timed;
-use super::{Arguments, Mode, Sizes};
+use super::{Arguments, Mode, Set, Sizes};
 use crate::backend::read_schedule;
 use crate::error::Error;
 use crate::pipeline;
@@ -74,6 +74,16 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// What a mode finds.
+enum Found {
+    /// No schedule, and why.
+    Nothing(String),
+    /// A schedule that is yet to be measured.
+    Schedule(Given),
+    /// The text of the fastest schedule, the schedule, and what was measured.
+    Tuned(String, Given, Box<Tuned>),
+}
+
 impl Arguments {
     /// Finds a schedule for one app and times it. `stem` is the name of its file of hand-written schedules.
     fn one(
@@ -108,20 +118,24 @@ impl Arguments {
         };
         let found = self.find((&asked, stem), &task, bench, records, start, &mut hear)?;
         let seconds = started.elapsed().as_secs_f64();
-        let found = match found {
-            Ok(found) => found,
-            Err(why) => {
+        let (schedule, timed) = match found {
+            Found::Nothing(why) => {
                 let failed = Timed::failed(&asked, bench.device, seconds, why);
                 return Ok((asked, failed));
             }
+            // There are too many operators to time each of them once more.
+            Found::Tuned(schedule, _, tuned) if self.set == Set::Operators => (schedule, *tuned),
+            Found::Schedule(found) | Found::Tuned(_, found, _) => {
+                let schedule = found.0.to_text(&asked.pipeline);
+                // The app gets a final time even if the time limit has passed or the run was interrupted.
+                let never = AtomicBool::new(false);
+                let last = Task { deadline: None, stop: &never, small: task.small.clone(), ..task };
+                let mut afresh = Records::open(NOWHERE)?;
+                let timed = given(&last, vec![found], bench, &mut afresh, &mut |_| {})?;
+                lost(&timed)?;
+                (schedule, timed)
+            }
         };
-        let schedule = found.0.to_text(&asked.pipeline);
-        // The app gets a final time even if the time limit has passed or the run was interrupted.
-        let never = AtomicBool::new(false);
-        let last = Task { deadline: None, stop: &never, small: task.small.clone(), ..task };
-        let mut afresh = Records::open(NOWHERE)?;
-        let timed = given(&last, vec![found], bench, &mut afresh, &mut |_| {})?;
-        lost(&timed)?;
         let mut row = Timed::new(&asked, bench.device, seconds, schedule, &timed);
         if let (Some(trial), Some(model)) = (timed.shown.first(), self.only_model(start)) {
             row.set_range(range_of(trial, Some(model)));
@@ -138,7 +152,7 @@ impl Arguments {
         Some(&*start.model)
     }
 
-    /// Finds a schedule in the chosen mode; the inner error says why there is none.
+    /// Finds a schedule in the chosen mode.
     fn find(
         &self,
         (asked, stem): (&pipeline::Subject, &str),
@@ -147,18 +161,18 @@ impl Arguments {
         records: &mut Records,
         start: &Start,
         observer: Observer<'_>,
-    ) -> Result<Result<Given, String>, Error> {
+    ) -> Result<Found, Error> {
         let tuned = match self.mode {
             Mode::Manual => {
                 let file = self.schedules.join(format!("{stem}.schedule"));
                 let schedule = read_schedule(&file, &asked.pipeline)?;
-                return Ok(Ok((schedule, Origin::Given, None)));
+                return Ok(Found::Schedule((schedule, Origin::Given, None)));
             }
             Mode::Default => {
                 let problem = crate::backend::problem(&asked.pipeline, &asked.request, bench.device)?;
-                return Ok(Ok((Schedule::default_for(&problem), Origin::Default, None)));
+                return Ok(Found::Schedule((Schedule::default_for(&problem), Origin::Default, None)));
             }
-            Mode::OneShot => return Ok(one_shot(task, bench)),
+            Mode::OneShot => return Ok(one_shot(task, bench).map_or_else(Found::Nothing, Found::Schedule)),
             Mode::Top5 => top(task, 5, bench, records, observer)?,
             Mode::Autotune => {
                 let options = AutotuneOptions {
@@ -171,10 +185,13 @@ impl Arguments {
             }
         };
         lost(&tuned)?;
-        Ok(tuned
-            .winner
-            .map(|winner| (winner.schedule, winner.trial.sample.origin, winner.trial.predicted_us))
-            .ok_or_else(|| format!("{} schedules were tried and none is valid", tuned.progress.done)))
+        Ok(match &tuned.winner {
+            None => Found::Nothing(format!("{} schedules were tried and none is valid", tuned.progress.done)),
+            Some(winner) => {
+                let found = (winner.schedule.clone(), winner.trial.sample.origin, winner.trial.predicted_us);
+                Found::Tuned(winner.schedule.to_text(&asked.pipeline), found, Box::new(tuned))
+            }
+        })
     }
 
     fn autotune(

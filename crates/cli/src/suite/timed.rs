@@ -56,8 +56,8 @@ impl Timed {
         row.message = sample.status.message().to_owned();
         row.checked_at_full_size = timed.winner.as_ref().is_some_and(|winner| winner.checked_at_full_size);
         let times = sample.times.filter(|_| sample.status == Status::Measured);
-        row.min_us = times.map(|times| times.min);
-        row.median_us = times.map(|times| times.median);
+        row.min_us = trial.time_us();
+        row.median_us = times.map(|times| times.median.max(trial.time_us().unwrap_or(0.0)));
         row.predicted_us = trial.predicted_us;
         row.kernels = sample.kernels.len();
         row.registers = sample.kernels.iter().map(|kernel| kernel.registers).max();
