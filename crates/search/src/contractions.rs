@@ -5,6 +5,7 @@
 //! reduction at a time. Decisions on one Func at a time do not lead there: loops over the block pay off only once the copies
 //! are inside, and small tiles are cheaper than large ones until then.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -37,8 +38,9 @@ const MOST_PARTIAL: usize = 4000;
 /// The tiles for which all ways to run the reduction are evaluated.
 const BEST_SHAPES: usize = 8;
 
-/// Kept besides the best.
-const RUNNERS_UP: usize = 3;
+/// The most that are kept, each with another number of points per thread: registers decide how many are too many, and only the
+/// kernel compiler knows how many it will use.
+const MOST_KEPT: usize = 4;
 
 /// Threads of a block: at least, at most.
 const THREADS: (i64, i64) = (64, 512);
@@ -55,8 +57,8 @@ const MOST_PADDED: f64 = 1.3;
 /// A reduction with at most so many steps joins the kernel that stores its result, also if it is no contraction.
 const FEW_STEPS: i64 = 64;
 
-/// The states in which contractions have tiled kernels wherever this makes them faster: the best, and the runners-up of the
-/// last one.
+/// The states in which contractions have tiled kernels wherever this makes them faster: the best, and those with other tiles of
+/// the last one.
 pub(crate) fn with_contractions(search: &Search<'_>, start: &Arc<State>) -> Vec<Arc<State>> {
     let space = search.evaluator.space;
     let mut found: Vec<Arc<State>> = Vec::new();
@@ -141,7 +143,7 @@ impl<'a> Contraction<'a> {
         Some(Contraction { evaluator, base, func, reduces, owner, along, reuses, copied, inlined })
     }
 
-    /// The states with the best kernels that were found, cheapest first.
+    /// The states with the best kernels that were found for some numbers of points per thread, cheapest first.
     fn tiled(&self, search: &Search<'_>) -> Vec<Arc<State>> {
         let space = self.evaluator.space;
         let variants = tiled(space.stage(self.reduces));
@@ -158,7 +160,9 @@ impl<'a> Contraction<'a> {
             let inlined = Some(self.inlined.clone());
             Child::new(&self.base, smallvec![kern.clone()], Some(self.func), inlined).state()
         };
-        found.iter().take(RUNNERS_UP + 1).map(state).collect()
+        let points = |shape: &Shape| shape.serial.iter().product::<i64>();
+        let mut seen = BTreeSet::new();
+        found.iter().filter(|(_, shape)| seen.insert(points(shape))).take(MOST_KEPT).map(state).collect()
     }
 
     /// The kernels of some tiles that are accepted, cheapest first.

@@ -2,14 +2,16 @@
 //! the cost.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use warploom_cost::{CostModel, Featurizer, KernelFeatures, NewDecisions, RowSource, StageRow};
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{NestPlan, Plan, RegisterFootprint, RootItem};
+use warploom_schedule::schedule::{Kernel, NestPlan, Plan, RegisterFootprint, RootItem, Schedule};
 
+use crate::contractions::is_contraction;
 use crate::memo::{Memo, Verdict};
 use crate::space::Space;
 use crate::state::{Kern, Sketch, State, funcs};
@@ -238,6 +240,40 @@ impl<'a> Evaluator<'a> {
         let features = &row.features;
         let times = features.points_computed_total + features.inlined_calls;
         !exempt && times > self.space.options.limits.recompute * features.points_computed_minimum
+    }
+
+    /// A schedule in which each tiled contraction says how many of its blocks an SM must hold: as many as the prediction
+    /// supposes. The kernel compiler takes more registers for unrolled products than they need, and then fewer blocks fit.
+    /// `None` if there is none to hold.
+    pub fn held(&self, state: &State, schedule: &Schedule) -> Option<Schedule> {
+        let mut held = schedule.clone();
+        for (kern, item) in state.kernels.iter().zip(&mut held.root) {
+            let kernels = item.kernels_mut().filter(|kernel| kernel.numbers.blocks.is_none());
+            for kernel in kernels.filter(|kernel| self.is_tiled_contraction(kernel)) {
+                kernel.numbers.blocks = self.supposed_blocks(kern);
+            }
+        }
+        (held != *schedule).then_some(held)
+    }
+
+    /// Whether a kernel has a contraction in registers that runs in loops over the block.
+    fn is_tiled_contraction(&self, kernel: &Kernel) -> bool {
+        kernel.nests().enumerate().any(|(number, nest)| {
+            let stage = nest.item.stage().filter(|_| nest.storage.is_private());
+            kernel.loops_over(number).next().is_some()
+                && stage.is_some_and(|stage| is_contraction(self.space.problem, stage))
+        })
+    }
+
+    /// The blocks on an SM that the prediction supposes, if registers limit them and there are several.
+    fn supposed_blocks(&self, kern: &Kern) -> Option<NonZeroU32> {
+        let inlined = funcs(self.space, &kern.sketch.inlined);
+        let plan = self.examine(&inlined, &kern.sketch).ok()?;
+        let [kernel] = &self.featurizer.features(&plan)[..] else { return None };
+        let device = self.space.problem.device();
+        let blocks = device.occupancy(kernel.threads, kernel.registers, kernel.shared_bytes).blocks_per_sm;
+        let others = device.occupancy(kernel.threads, 0, kernel.shared_bytes).blocks_per_sm;
+        NonZeroU32::new(blocks).filter(|blocks| blocks.get() > 1 && blocks.get() < others)
     }
 
     /// The cost of each Func of a state, as far as time permits. The cost of a kernel is split in

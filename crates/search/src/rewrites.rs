@@ -301,7 +301,7 @@ impl Recipe {
         };
         if thin.points >= MANY_POINTS && !thin.scatters {
             // The blocks have points of their own; the lanes of a block share one.
-            return self.share(list, stage, fastest);
+            return self.share_all(list, stage, &vars, &thin.domain);
         }
         if thin.points >= MANY_POINTS {
             // The blocks have histograms of their own; some lanes of a block share one.
@@ -328,6 +328,25 @@ impl Recipe {
             Recipe { lanes, ..*self }.share(list, stage, &vars[0]);
         }
         true
+    }
+
+    /// Lets the lanes of a block share a reduction. If the fastest variable has fewer values than there are lanes, the next
+    /// long one gives the rest.
+    fn share_all(&self, list: &mut List, stage: &StageName, vars: &[String], extents: &[i64]) -> bool {
+        let lanes = i64::from(self.lanes);
+        let (Some(fastest), Some(first)) = (vars.first(), extents.first()) else { return false };
+        let other = vars.iter().zip(extents).skip(1).find(|(_, extent)| **extent > 1);
+        let (2.., Some((next, second))) = (lanes / first, other) else {
+            return self.share(list, stage, fastest);
+        };
+        let own = power_of_two(*first);
+        let rest = power_of_two((*second).min(lanes / own));
+        let Some(part) = list.factor(stage, fastest, Side::Inner, own) else { return false };
+        let inner = StageName { func: part, stage: 1 };
+        if let (Ok(rest), true) = (u32::try_from(rest), rest > 1) {
+            Recipe { lanes: rest, ..*self }.share(list, &inner, next);
+        }
+        list.push(Rewrite::Tree { stage: stage.clone() })
     }
 
     /// Lets the lanes of a block share a reduction, and adds up their results in a tree.
@@ -363,6 +382,11 @@ impl Recipe {
         }
         chunked
     }
+}
+
+/// The largest power of two that is no larger.
+fn power_of_two(number: i64) -> i64 {
+    1 << number.max(1).ilog2()
 }
 
 /// Whether the updates of a Func run along what is contiguous in memory: the first dimension of something that they read.

@@ -38,6 +38,9 @@ pub struct Search<'a> {
     statistics: Mutex<Statistics>,
 }
 
+/// The number of candidates of which there is also a version that is [held](Evaluator::held) to its prediction.
+const HELD: usize = 16;
+
 /// States by identity, so that each counts once.
 pub(crate) type Found = BTreeMap<u128, Arc<State>>;
 
@@ -236,7 +239,13 @@ impl<'a> Search<'a> {
             .collect();
         let dropped = checked.iter().filter(|candidate| candidate.is_none()).count() as u64;
         self.count(&Statistics { dropped, ..Statistics::default() });
-        checked.into_iter().flatten().collect()
+        let states = states.iter().map(|(_, state)| state).filter(|_| !self.is_over());
+        let mut held = states.zip(&checked).take(HELD).map(|(state, candidate)| {
+            let schedule = self.evaluator.held(state, &candidate.as_ref()?.schedule)?;
+            space.is_legal(&schedule).then_some(Candidate { schedule, cost: state.cost() })
+        });
+        let both = checked.iter().flat_map(|candidate| [held.next().flatten(), candidate.clone()]);
+        both.flatten().collect()
     }
 }
 

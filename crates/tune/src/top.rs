@@ -1,8 +1,18 @@
 //! Measures the few schedules with the best predictions: for users with a GPU and a minute.
 
+use std::collections::{HashMap, VecDeque};
+
+use warploom_schedule::schedule::{RootItem, Schedule, Size};
+
 use crate::records::{Records, Trial};
-use crate::tuning::{Ended, Event, Observer, Session, Task, TuneError, Tuned};
+use crate::tuning::{Ended, Event, Observer, Proposal, Session, Task, TuneError, Tuned};
 use crate::worker::Bench;
+
+/// How much slower a schedule counts if one of its kind is tried already.
+const ALIKE: f64 = 1.2;
+
+/// Schedules that are timed against each other in the end.
+const FINALISTS: usize = 3;
 
 /// Maximum number of candidates tried per requested schedule, because some spill or fail.
 const TRIES: usize = 6;
@@ -30,6 +40,39 @@ pub fn top(
     Ok(session.conclude(ended.unwrap_or_else(Ended::Failed), shown))
 }
 
+/// The candidates with the best predictions, but `count` of them that are not all alike: a prediction is wrong for all
+/// schedules of a kind in the same way, so the second of a kind counts as [`ALIKE`] times as slow, the third as twice that.
+fn varied(candidates: Vec<Proposal>, count: usize) -> Vec<Proposal> {
+    let mut left: VecDeque<Proposal> = candidates.into();
+    let mut first = Vec::new();
+    let mut seen: HashMap<Vec<u64>, i32> = HashMap::new();
+    while first.len() < count {
+        let rank = |proposal: &Proposal| {
+            let alike = seen.get(&points_per_thread(&proposal.schedule)).copied().unwrap_or(0);
+            proposal.predicted_us.unwrap_or(f64::INFINITY) * ALIKE.powi(alike)
+        };
+        // Of equals, the first.
+        let next = (0..left.len()).min_by(|a, b| rank(&left[*a]).total_cmp(&rank(&left[*b])));
+        let Some(next) = next.and_then(|next| left.remove(next)) else { break };
+        *seen.entry(points_per_thread(&next.schedule)).or_default() += 1;
+        first.push(next);
+    }
+    first.extend(left);
+    first
+}
+
+/// What a thread of each kernel computes: the unrolled points of its last nest.
+fn points_per_thread(schedule: &Schedule) -> Vec<u64> {
+    let points = |item: &RootItem| {
+        let tiles = item.nests().last().and_then(|own| own.mapping.tiles());
+        let sizes = tiles.into_iter().flat_map(|tiles| &tiles.serial).map(|tile| tile.size);
+        sizes
+            .map(|size| if let Size::Of(size) = size { u64::from(size) } else { 0 })
+            .fold(1, u64::saturating_mul)
+    };
+    schedule.root.iter().map(points).collect()
+}
+
 fn run(session: &mut Session<'_, '_>, count: usize, tried: &mut Vec<Trial>) -> Result<Ended, TuneError> {
     session.tell(&Event::Searching { iteration: 0, of: 1 });
     let task = session.task;
@@ -37,7 +80,7 @@ fn run(session: &mut Session<'_, '_>, count: usize, tried: &mut Vec<Trial>) -> R
     if candidates.is_empty() {
         candidates.push(session.default());
     }
-    let mut left = candidates.into_iter().take(count.saturating_mul(TRIES));
+    let mut left = varied(candidates, count).into_iter().take(count.saturating_mul(TRIES));
     loop {
         if let Some(ended) = session.ended() {
             session.finals(1, false)?;
@@ -58,6 +101,6 @@ fn run(session: &mut Session<'_, '_>, count: usize, tried: &mut Vec<Trial>) -> R
             tried.extend(session.find(proposal)?);
         }
     }
-    session.finals(count, true)?;
+    session.finals(count.min(FINALISTS), true)?;
     Ok(Ended::Finished)
 }

@@ -12,7 +12,7 @@ use warploom_schedule::schedule::Schedule;
 
 use super::session::Session;
 use super::{Event, Task, TuneError};
-use crate::measure::{Check, Failure, MeasureError, Subject, both_builds, compare_builds};
+use crate::measure::{Check, Failure, MeasureError, Subject, at_once, both_builds, compare_builds};
 use crate::sample::Status;
 use crate::workload;
 
@@ -38,6 +38,9 @@ impl FullCheck {
         self.passed.insert(schedule.to_owned());
     }
 }
+
+/// A program, compiled for checks and for timing.
+type Built = (Program, [warploom_target::Program; 2]);
 
 /// Why there is no check at the full size.
 enum Without {
@@ -80,17 +83,19 @@ impl Session<'_, '_> {
         let problem = self.problem.rewritten(rewrites);
         let problem = problem.map_err(|error| Without::Because(error.to_string()))?;
         let schedule = Schedule::default_for(&problem);
-        if let Some(small) = &task.small {
-            let small = &small.rewritten(rewrites).map_err(Without::Because)?;
-            let lowered = self.lower(&schedule, &small.subject)?;
-            let [checking, timing] = both_builds(&lowered, self.bench.compile)?;
+        let small = task.small.as_ref().map(|small| small.rewritten(rewrites)).transpose();
+        let small = small.map_err(Without::Because)?;
+        let subjects = small.iter().map(|small| &small.subject).chain([&task.subject]).collect();
+        let mut built = self.built(&schedule, subjects)?;
+        let Some((lowered, [checking, timing])) = built.pop() else {
+            return Err(Without::Because("nothing was built".to_owned()));
+        };
+        if let (Some(small), Some((_, [checking, timing]))) = (&small, built.pop()) {
             let status = compare_builds(small, &checking, &timing, self.bench.machine)?;
             if status != Status::Measured {
                 return Err(Without::Because(format!("the default schedule gives {}", status.message())));
             }
         }
-        let lowered = self.lower(&schedule, &task.subject)?;
-        let [checking, timing] = both_builds(&lowered, self.bench.compile)?;
         let mut run = |program| -> Result<Vec<Buffer>, Without> {
             let outputs = self.bench.machine.run(&task.subject, program)?;
             buffers(&lowered, &outputs).map_err(Without::Because)
@@ -100,8 +105,16 @@ impl Session<'_, '_> {
         Ok(Check::new(task.subject.clone(), expected))
     }
 
-    fn lower(&self, schedule: &Schedule, subject: &Subject) -> Result<Program, Without> {
-        subject.build(schedule, self.bench.device).map_err(|error| Without::Because(error.to_string()))
+    /// A schedule in both builds at the sizes of each subject.
+    fn built(&self, schedule: &Schedule, subjects: Vec<&Arc<Subject>>) -> Result<Vec<Built>, Without> {
+        let (compile, device) = (self.bench.compile, self.bench.device);
+        let build = |subject: &Arc<Subject>| -> Result<Built, Without> {
+            let lowered = subject.build(schedule, device);
+            let lowered = lowered.map_err(|error| Without::Because(error.to_string()))?;
+            let builds = both_builds(&lowered, compile)?;
+            Ok((lowered, builds))
+        };
+        at_once(subjects, build)?.into_iter().collect()
     }
 }
 
