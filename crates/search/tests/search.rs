@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use warploom_cost::Analytic;
 use warploom_lang::{
-    Input, Operand, Pipeline, Realisation, Region, Type, exp, func, maximum, rdom, sum, undef, vars,
+    Input, Operand, Pipeline, Realisation, Region, Type, clamp, exp, func, maximum, rdom, select, sum, undef,
+    vars,
 };
 use warploom_randpipe::random_pipeline;
 use warploom_schedule::schedule::{Problem, Schedule};
@@ -105,6 +106,42 @@ fn a_softmax_of_rows_is_one_kernel() {
 }
 
 /// Sums along rows are scanned in blocks that own a row, sums along columns in chunks.
+/// A convolution of `c` channels to 64 over a picture of `side` x `side`, padded with zeros, in any order.
+fn padded_convolution(side: i64, c: i64) -> Problem {
+    let (x, y, f, ch) = vars!(x, y, f, ch);
+    let (input, kernel) = (Input::f32("I", 3), Input::f32("K", 4));
+    let inside = |v: &warploom_lang::Var| (*v).ge(1) & (*v).le(side as i32);
+    let clamped = |v: &warploom_lang::Var| clamp(*v - 1, 0, side as i32 - 1);
+    let read = input.at((clamped(&x), clamped(&y), ch));
+    let padded = func("P", (x, y, ch), select(inside(&x) & inside(&y), read, 0.0_f32));
+    let r = rdom!(kx: (0, 3), ky: (0, 3), kc: (0, c as i32));
+    let term = padded.at((x + r.x, y + r.y, r.z)) * kernel.at((r.x, r.y, r.z, f));
+    let conv = func("conv", (x, y, f), 0.0_f32).over(&r, |of| of.add((x, y, f), term)).reassociate();
+    let pipeline = Pipeline::new("convolution", [func("out", (x, y, f), conv.at((x, y, f)))]).unwrap();
+    let request = Realisation::new(&pipeline)
+        .input("I", Region::of_extents(&[side, side, c]))
+        .input("K", Region::of_extents(&[3, 3, c, 64]))
+        .output("out", Region::of_extents(&[side, side, 64]));
+    Problem::new(&pipeline, &request, &h200()).unwrap()
+}
+
+#[test]
+fn convolutions_are_tiled_and_divided() {
+    let text = |problem: &Problem| {
+        let outcome = searched(problem, &Options::default());
+        assert_sound(problem, &outcome);
+        outcome.best.to_text(problem.pipeline())
+    };
+    // Points enough for all SMs: a tile per block, a loop over channels with copies of picture and kernel inside.
+    let large = text(&padded_convolution(224, 64));
+    for part in ["over conv.1.", "P ", "K.stage", "unroll  private"] {
+        assert!(large.contains(part), "{part}: {large}");
+    }
+    // Few points and many channels: blocks share the channels.
+    let small = text(&padded_convolution(14, 1024));
+    assert!(small.contains("factor conv.1.") && small.contains("over conv.part.cut.1."), "{small}");
+}
+
 #[test]
 fn scans_are_divided() {
     let (x, y) = vars!(x, y);

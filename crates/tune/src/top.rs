@@ -104,3 +104,30 @@ fn run(session: &mut Session<'_, '_>, count: usize, tried: &mut Vec<Trial>) -> R
     session.finals(count.min(FINALISTS), true)?;
     Ok(Ended::Finished)
 }
+
+#[cfg(test)]
+mod tests {
+    use warploom_lang::{FuncId, Id, StageRef};
+    use warploom_schedule::LoopKind;
+    use warploom_schedule::schedule::{ThreadTiles, Tile};
+
+    use super::*;
+    use crate::sample::Origin;
+
+    fn proposal(serial: u32, predicted_us: f64) -> Proposal {
+        let tile = Tile { dim: LoopKind::Pure(0), size: Size::Of(serial) };
+        let tiles = ThreadTiles { serial: vec![tile], ..ThreadTiles::default() };
+        let stage = StageRef { func: FuncId::new(0), stage: 0 };
+        let root = vec![RootItem::lone(stage, Vec::new(), Vec::new(), Vec::new(), tiles)];
+        let schedule = Schedule { rewrites: Vec::new(), inlined: Default::default(), root };
+        Proposal { schedule, origin: Origin::Search, predicted_us: Some(predicted_us) }
+    }
+
+    #[test]
+    fn the_first_are_of_several_kinds() {
+        let all = [(8, 1.0), (8, 1.01), (8, 1.02), (4, 1.15), (2, 1.3), (1, 9.0)];
+        let candidates = all.iter().map(|(serial, time)| proposal(*serial, *time)).collect();
+        let times: Vec<f64> = varied(candidates, 4).iter().filter_map(|of| of.predicted_us).collect();
+        assert_eq!(times, [1.0, 1.15, 1.01, 1.3, 1.02, 9.0]);
+    }
+}

@@ -167,8 +167,13 @@ fn the_best_of_five_wins() {
     let winner = tuned.winner.unwrap();
     assert_eq!(winner.trial, tuned.shown[0]);
     assert!(winner.checked_at_full_size && winner.trial.sample.verified);
-    let times: Vec<f64> = tuned.shown.iter().map(|trial| trial.retimed_us.unwrap()).collect();
+    let times: Vec<f64> = tuned.shown.iter().map(|trial| trial.time_us().unwrap()).collect();
     assert!(times.is_sorted(), "{times:?}");
+    assert_eq!(
+        tuned.shown.iter().filter(|trial| trial.retimed_us.is_some()).count(),
+        3,
+        "three are timed in turns"
+    );
     assert!(tuned.shown.iter().all(|trial| trial.predicted_us.is_some()));
 
     let again = tune_top(&place.records, "fake:noise=3", 5);

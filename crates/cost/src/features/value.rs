@@ -232,3 +232,25 @@ fn remainder(a: &Known, divisor: i64) -> Option<Form> {
     let before = Form::constant(a.form.coefs.len(), -periods[0] * divisor);
     alike.then(|| a.form.add(&before))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparisons_that_always_have_one_outcome_are_decided() {
+        let outcome = |extent: i64, bound: i64| {
+            let (outer, inner) =
+                (Known::variable(2, 0, Range::new(0, 8)), Known::variable(2, 1, Range::new(0, extent)));
+            let times = Known { range: outer.range.map(|range| range.times(128)), ..outer };
+            let add = Op::Binary(BinaryOp::Add);
+            let sum = Known { range: range_of(add, &[&times, &inner]), ..inner.clone() };
+            decided(Op::Binary(BinaryOp::Lt), &[&sum, &Known::constant(2, bound)])
+        };
+        assert_eq!(outcome(128, 1024), Some(true), "the parts fill the domain");
+        assert_eq!(outcome(128, 1000), None, "the last part has a tail");
+        assert_eq!(outcome(128, 0), Some(false));
+        let loaded = Known::loaded(2, 1, 7);
+        assert_eq!(decided(Op::Binary(BinaryOp::Lt), &[&loaded, &Known::constant(2, 5)]), None);
+    }
+}
