@@ -117,12 +117,13 @@ fn padded_convolution(side: i64, c: i64) -> Problem {
     let r = rdom!(kx: (0, 3), ky: (0, 3), kc: (0, c as i32));
     let term = padded.at((x + r.x, y + r.y, r.z)) * kernel.at((r.x, r.y, r.z, f));
     let conv = func("conv", (x, y, f), 0.0_f32).over(&r, |of| of.add((x, y, f), term)).reassociate();
-    let pipeline = Pipeline::new("convolution", [func("out", (x, y, f), conv.at((x, y, f)))]).unwrap();
+    let pipeline =
+        Pipeline::new("convolution", [func("out", (x, y, f), conv.at((x, y, f)))]).expect("it is a pipeline");
     let request = Realisation::new(&pipeline)
         .input("I", Region::of_extents(&[side, side, c]))
         .input("K", Region::of_extents(&[3, 3, c, 64]))
         .output("out", Region::of_extents(&[side, side, 64]));
-    Problem::new(&pipeline, &request, &h200()).unwrap()
+    Problem::new(&pipeline, &request, &h200()).expect("the request fits")
 }
 
 #[test]
