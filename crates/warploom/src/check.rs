@@ -63,11 +63,14 @@ pub fn of_app(app: &App, pipeline: &Pipeline) -> Option<Check> {
 /// The app's default settings with its sizes scaled down until the reference evaluator is fast
 /// enough: only the large ones, unless that is not enough. `None` if even the smallest is too slow.
 pub fn small_settings(app: &App) -> Option<Settings> {
-    scaled_down(app, &SIDES, 64.0).or_else(|| scaled_down(app, &[19, 11, 7], 8.0))
+    // What cannot be as small as the app asks is as small as it can be.
+    [app.check_points, MAX_WORK].into_iter().find_map(|most| {
+        scaled_down(app, &SIDES, 64.0, most).or_else(|| scaled_down(app, &[19, 11, 7], 8.0, most))
+    })
 }
 
-/// As [`small_settings`]: sizes above `most` are scaled by what makes the largest one of the sides.
-fn scaled_down(app: &App, sides: &[i64], most: f64) -> Option<Settings> {
+/// As [`small_settings`]: sizes above `most` are scaled by what makes the largest one of the sides, with at most so many points.
+fn scaled_down(app: &App, sides: &[i64], most: f64, points: u64) -> Option<Settings> {
     let largest = app.sizes.iter().map(|size| size.default).fold(1.0, f64::max);
     sides.iter().find_map(|side| {
         let mut settings = Settings::defaults(app);
@@ -77,7 +80,7 @@ fn scaled_down(app: &App, sides: &[i64], most: f64) -> Option<Settings> {
         }
         let workload = app.workload(&settings, SEED)?;
         let regions = infer(&workload.pipeline, &workload.realisation()).ok()?;
-        (visited_points(&workload.pipeline, &regions) <= app.check_points).then_some(settings)
+        (visited_points(&workload.pipeline, &regions) <= points).then_some(settings)
     })
 }
 
