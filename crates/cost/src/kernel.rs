@@ -118,30 +118,6 @@ impl NewDecisions {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use warploom_lang::{FuncId, Id};
-    use warploom_schedule::schedule::{Nest, StageRef};
-
-    use super::*;
-
-    #[test]
-    fn all_weights_know_the_pitch_and_nothing_else() {
-        let mut nest = Nest::shared(StageRef { func: FuncId::new(0), stage: 0 });
-        nest.numbers.pitch = NonZeroU32::new(33);
-        let kernel = Kernel {
-            stage: StageRef { func: FuncId::new(0), stage: 0 },
-            block: Vec::new(),
-            numbers: Default::default(),
-            body: Vec::new(),
-        };
-        let pitch = NewDecisions::of_kernel(&kernel, [&nest].into_iter());
-        assert_eq!(pitch, NewDecisions::DESCRIBED);
-        nest.numbers.atomic = true;
-        assert!(!NewDecisions::DESCRIBED.contains(NewDecisions::of_kernel(&kernel, [&nest].into_iter())));
-    }
-}
-
 /// One bit for each number that is set.
 fn bits(numbers: impl Iterator<Item = Option<NonZeroU32>>) -> u32 {
     numbers.enumerate().map(|(position, number)| u32::from(number.is_some()) << position).sum()
@@ -184,4 +160,28 @@ pub struct KernelFeatures {
     pub decisions: NewDecisions,
     /// One row per stage, in execution order.
     pub rows: Vec<StageRow>,
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_lang::{FuncId, Id};
+    use warploom_schedule::schedule::{Nest, StageRef};
+
+    use super::*;
+
+    #[test]
+    fn all_weights_know_the_pitch_and_nothing_else() {
+        let mut nest = Nest::shared(StageRef { func: FuncId::new(0), stage: 0 });
+        nest.numbers.pitch = NonZeroU32::new(33);
+        let kernel = Kernel {
+            stage: StageRef { func: FuncId::new(0), stage: 0 },
+            block: Vec::new(),
+            numbers: Default::default(),
+            body: Vec::new(),
+        };
+        let pitch = NewDecisions::of_kernel(&kernel, [&nest].into_iter());
+        assert_eq!(pitch, NewDecisions::DESCRIBED);
+        nest.numbers.atomic = true;
+        assert!(!NewDecisions::DESCRIBED.contains(NewDecisions::of_kernel(&kernel, [&nest].into_iter())));
+    }
 }

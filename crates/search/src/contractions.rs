@@ -128,10 +128,11 @@ impl<'a> Contraction<'a> {
         let dims = space.problem.pipeline().funcs()[func].dims.len();
         let steps = facts.reductions.iter().map(|span| span.extent).product::<i64>();
         let reuses = is_contraction(space.problem, reduces);
-        if facts.reductions.is_empty() || facts.pure.len() != dims || !(reuses || steps <= FEW_STEPS) {
+        let is_tileable = !facts.reductions.is_empty() && facts.pure.len() == dims;
+        if !is_tileable || !(reuses || steps <= FEW_STEPS) || space.is_decided(func) {
             return None;
         }
-        let owner = only_reader(space, func).filter(|owner| !space.is_fixed(*owner))?;
+        let owner = only_reader(space, func).filter(|owner| !space.is_decided(owner.func))?;
         let base = search.counted(|counts| alone(evaluator, state, func, owner, counts))?;
         let along = along(space, &Nest::global(owner), func, &base.inlined)?;
         if !along.iter().all(|kind| matches!(kind, Some(LoopKind::Pure(_)))) {
@@ -283,7 +284,8 @@ fn copied(space: &Space<'_>, state: &State, stage: StageRef) -> Vec<FuncId> {
         let consumers = &space.dag.nodes()[*node].consumers;
         consumers.iter().all(|edge| space.dag.edges()[*edge].consumer == space.stage_id(stage))
     };
-    own.filter(only).filter_map(|node| space.func_of(node)).collect()
+    let funcs = own.filter(only).filter_map(|node| space.func_of(node));
+    funcs.filter(|func| !space.is_decided(*func)).collect()
 }
 
 /// Keeps at most so many tiles, drawn evenly.

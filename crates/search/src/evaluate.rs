@@ -249,7 +249,8 @@ impl<'a> Evaluator<'a> {
         let mut held = schedule.clone();
         for (kern, item) in state.kernels.iter().zip(&mut held.root) {
             let kernels = item.kernels_mut().filter(|kernel| kernel.numbers.blocks.is_none());
-            for kernel in kernels.filter(|kernel| self.is_tiled_contraction(kernel)) {
+            let free = kernels.filter(|kernel| !self.space.is_decided(kernel.stage.func));
+            for kernel in free.filter(|kernel| self.is_tiled_contraction(kernel)) {
                 kernel.numbers.blocks = self.supposed_blocks(kern);
             }
         }

@@ -89,9 +89,7 @@ impl<'a> Search<'a> {
     pub fn decisions(&self, kept: &BTreeSet<FuncId>) -> Vec<Decision> {
         let space = self.evaluator.space;
         let mut decisions = Vec::new();
-        let fixed =
-            |func: &FuncId| space.options.fixed.as_ref().is_some_and(|fixed| fixed.funcs().contains(func));
-        for func in space.funcs().filter(|func| !kept.contains(func) && !fixed(func)) {
+        for func in space.funcs().filter(|func| !kept.contains(func) && !space.is_decided(*func)) {
             if !space.is_output(func) {
                 decisions.push(Decision::Place(func));
             }

@@ -186,6 +186,11 @@ impl<'a> Space<'a> {
         self.options.fixed.as_ref().is_some_and(|fixed| fixed.keeps(stage))
     }
 
+    /// Whether the decisions on a Func are already made.
+    pub fn is_decided(&self, func: FuncId) -> bool {
+        self.options.fixed.as_ref().is_some_and(|fixed| fixed.funcs().contains(&func))
+    }
+
     /// Whether a Func is an output of the pipeline.
     pub fn is_output(&self, func: FuncId) -> bool {
         self.problem.is_output(func)

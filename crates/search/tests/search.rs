@@ -333,6 +333,28 @@ unsharp          inline kernel, sharpen, ratio
 }
 
 #[test]
+fn a_fixed_contraction_is_neither_tiled_again_nor_given_blocks() {
+    let problem = named("cuda_mat_mul");
+    let text = "\
+cuda_mat_mul
+  kernel out   block x 128, y 64
+    prod.0     threads x 32, y 8  serial x 4, y 8         unroll  private
+    over prod.1.r 32
+      A.stage  flat                                               shared
+      B.stage  flat                                               shared
+      prod.1   threads x 32, y 8  serial r all, x 4, y 8  unroll  private
+    out        threads x 32, y 8  serial x 4, y 8         unroll
+";
+    let part = Schedule::parse(text, problem.pipeline()).unwrap();
+    let fixed = Fixed::new(&problem, part.clone()).unwrap();
+    let outcome = searched(&problem, &Options { fixed: Some(fixed), ..quick() });
+    assert!(!outcome.candidates.is_empty());
+    for candidate in &outcome.candidates {
+        assert_eq!(candidate.schedule.root, part.root);
+    }
+}
+
+#[test]
 fn fixed_decisions_that_contradict_are_refused() {
     let problem = named("blur");
     let part = Schedule::parse("blur inline output", problem.pipeline()).unwrap();

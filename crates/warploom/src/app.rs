@@ -61,7 +61,7 @@ pub struct App {
 }
 
 /// The default of [`App::check_points`].
-const CHECK_POINTS: u64 = 32_000_000;
+pub(crate) const CHECK_POINTS: u64 = 32_000_000;
 
 type Build = dyn Fn(&Settings) -> Result<Pipeline, PipelineError> + Send + Sync;
 type Boxes = dyn Fn(&Settings) -> Shapes + Send + Sync;

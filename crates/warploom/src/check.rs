@@ -10,7 +10,7 @@ use warploom_target::Device;
 use warploom_tune::measure::Check;
 use warploom_tune::workload::Workload;
 
-use crate::app::{App, Settings};
+use crate::app::{App, CHECK_POINTS, Settings};
 
 /// The seed of all inputs generated for a check.
 pub const SEED: u64 = 1;
@@ -21,7 +21,7 @@ pub const SEED: u64 = 1;
 const SIDES: [i64; 6] = [67, 131, 259, 517, 37, 19];
 
 /// The most points that the reference evaluator may visit in one check.
-const MAX_WORK: u64 = 32_000_000;
+const MAX_WORK: u64 = CHECK_POINTS;
 
 /// The most times that `grown` enlarges an input.
 const GROWTHS: usize = 64;
