@@ -25,7 +25,7 @@ use crate::lift::lifted;
 use crate::places::Places;
 use crate::reductions::{Variant, tiled};
 use crate::search::Search;
-use crate::space::Space;
+use crate::space::{Space, Span};
 use crate::state::{Child, Kern, Sketch, State};
 use crate::statistics::Statistics;
 
@@ -36,7 +36,7 @@ const MOST_SHAPES: usize = 240;
 const MOST_PARTIAL: usize = 4000;
 
 /// The tiles for which all ways to run the reduction are evaluated.
-const BEST_SHAPES: usize = 8;
+const BEST_SHAPES: usize = 16;
 
 /// The most that are kept, each with another number of points per thread: registers decide how many are too many, and only the
 /// kernel compiler knows how many it will use.
@@ -45,11 +45,14 @@ const MOST_KEPT: usize = 4;
 /// Threads of a block: at least, at most.
 const THREADS: (i64, i64) = (64, 512);
 
+/// The fewest threads of a block that has all points along each dimension, or one: a whole small matrix.
+const FEW_THREADS: i64 = 32;
+
 /// Points of a thread: at least, at most.
 const POINTS: (i64, i64) = (4, 64);
 
 /// Points of a thread along a dimension. Those that are no power of two must divide it.
-const SERIAL: [i64; 9] = [1, 2, 3, 4, 5, 7, 8, 14, 16];
+const SERIAL: [i64; 12] = [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 14, 16];
 
 /// How much larger than the points the blocks may be together.
 const MOST_PADDED: f64 = 1.3;
@@ -80,24 +83,41 @@ pub(crate) fn with_contractions(search: &Search<'_>, start: &Arc<State>) -> Vec<
 
 /// Whether a stage reduces to points of its own, and everything that it reads is read for several of them.
 pub(crate) fn is_contraction(problem: &Problem, stage: StageRef) -> bool {
-    let dag = problem.dag();
-    let of = &dag.stages()[problem.stage_id(stage)];
+    let of = &problem.dag().stages()[problem.stage_id(stage)];
     let (reductions, points): (Vec<LoopKind>, Vec<LoopKind>) =
         of.loops.iter().map(|of| of.kind).partition(|kind| matches!(kind, LoopKind::Reduction(_)));
     if reductions.is_empty() || points.len() != problem.pipeline().funcs()[stage.func].dims.len() {
         return false;
     }
-    let several = |(_, kind): &(usize, LoopKind)| {
-        matches!(kind, LoopKind::Pure(_)) && problem.loop_range(stage.into(), *kind).extent > 1
-    };
-    let loops = of.loops.iter().map(|of| of.kind).enumerate();
-    let pure: Vec<usize> = loops.filter(several).map(|(column, _)| column).collect();
+    let several = |kind: &&LoopKind| problem.loop_range(stage.into(), **kind).extent > 1;
+    let several: Vec<LoopKind> = points.iter().filter(several).copied().collect();
+    let loads = loads(problem, stage);
+    let reuses = |load: &Reading<'_>| several.iter().any(|kind| load.stays_along(*kind));
+    !loads.is_empty() && loads.iter().all(reuses)
+}
+
+/// A load of another Func or an input, with the loops around it.
+struct Reading<'a> {
+    load: &'a Load,
+    loops: Vec<LoopKind>,
+}
+
+impl Reading<'_> {
+    /// Whether it reads the same value at all points along a loop.
+    fn stays_along(&self, kind: LoopKind) -> bool {
+        let Some(column) = self.loops.iter().position(|other| *other == kind) else { return true };
+        let map = &self.load.map;
+        (0..map.rows().len()).all(|row| map.slope(row, column).is_some_and(|slope| slope.is_zero()))
+    }
+}
+
+/// What a stage reads besides its own Func.
+fn loads(problem: &Problem, stage: StageRef) -> Vec<Reading<'_>> {
+    let dag = problem.dag();
+    let of = &dag.stages()[problem.stage_id(stage)];
+    let loops: Vec<LoopKind> = of.loops.iter().map(|of| of.kind).collect();
     let others = of.producers.iter().map(|edge| &dag.edges()[*edge]).filter(|edge| edge.producer != of.node);
-    let loads: Vec<&Load> = others.flat_map(|edge| &edge.loads).collect();
-    let stays = |column: usize, load: &Load| {
-        (0..load.map.rows().len()).all(|row| load.map.slope(row, column).is_some_and(|slope| slope.is_zero()))
-    };
-    !loads.is_empty() && loads.iter().all(|load| pure.iter().any(|column| stays(*column, load)))
+    others.flat_map(|edge| &edge.loads).map(|load| Reading { load, loops: loops.clone() }).collect()
 }
 
 /// A Func that is a contraction, and the Func that stores its results.
@@ -152,6 +172,7 @@ impl<'a> Contraction<'a> {
         let tiler = Tiler::new(space, space.stage(self.owner));
         let shapes = self.shapes();
         let mut found = self.judged(search, shapes.iter().map(|shape| (shape, usual)), &tiler);
+        first_of_each(&mut found);
         found.truncate(BEST_SHAPES);
         let best: Vec<&Shape> = found.iter().map(|(_, shape)| *shape).collect();
         let more = best.into_iter().flat_map(|shape| others.iter().map(move |variant| (shape, variant)));
@@ -161,9 +182,8 @@ impl<'a> Contraction<'a> {
             let inlined = Some(self.inlined.clone());
             Child::new(&self.base, smallvec![kern.clone()], Some(self.func), inlined).state()
         };
-        let points = |shape: &Shape| shape.serial.iter().product::<i64>();
-        let mut seen = BTreeSet::new();
-        found.iter().filter(|(_, shape)| seen.insert(points(shape))).take(MOST_KEPT).map(state).collect()
+        let kinds = first_of_each(&mut found);
+        found.iter().take(kinds.min(MOST_KEPT)).map(state).collect()
     }
 
     /// The kernels of some tiles that are accepted, cheapest first.
@@ -233,13 +253,22 @@ impl<'a> Contraction<'a> {
         padded.or(Some(plain))
     }
 
-    /// Tiles of the owner: threads along its first dimensions, and several points for each.
+    /// Tiles of the owner: threads along its first dimensions, and several points for each along those for which a value that
+    /// was read can be used again.
     fn shapes(&self) -> Vec<Shape> {
-        let pure = &self.evaluator.space.stage(self.owner).pure;
+        let space = self.evaluator.space;
+        let pure = &space.stage(self.owner).pure;
+        let loads = loads(space.problem, self.reduces);
+        let is_reused = |span: &Span| {
+            let dim = self.along.iter().position(|kind| *kind == Some(span.dim));
+            let of_reduction = dim.map(LoopKind::Pure);
+            !self.reuses || of_reduction.is_some_and(|kind| loads.iter().any(|load| load.stays_along(kind)))
+        };
         let vector = pure.iter().position(|span| span.extent > 1).unwrap_or(0);
-        let mut partial = vec![Partial { serial: Vec::new(), threads: Vec::new(), padded: 1.0 }];
+        let mut partial = vec![Partial { serial: Vec::new(), threads: Vec::new(), padded: 1.0, all_or_one: true }];
         for span in pure {
-            partial = partial.iter().flat_map(|shorter| shorter.longer(span.extent)).collect();
+            let most = if is_reused(span) { POINTS.1 } else { 1 };
+            partial = partial.iter().flat_map(|shorter| shorter.longer(span.extent, most)).collect();
             thin_out(&mut partial, MOST_PARTIAL);
         }
         partial.retain(|of| of.is_whole(self.reuses));
@@ -247,6 +276,17 @@ impl<'a> Contraction<'a> {
         let shape = |of: Partial| Shape { variant: 0, vector, serial: of.serial, threads: of.threads };
         partial.into_iter().map(shape).collect()
     }
+}
+
+/// Moves the first kernel with each number of points per thread to the front; returns how many they are.
+fn first_of_each(kernels: &mut Vec<(Arc<Kern>, &Shape)>) -> usize {
+    let mut seen = BTreeSet::new();
+    let is_first = |(_, shape): &(Arc<Kern>, &Shape)| seen.insert(shape.serial.iter().product::<i64>());
+    let (mut first, others): (Vec<_>, Vec<_>) = kernels.drain(..).partition(is_first);
+    let kinds = first.len();
+    first.extend(others);
+    *kernels = first;
+    kinds
 }
 
 /// The only stage of another Func that reads a Func.
@@ -302,18 +342,20 @@ struct Partial {
     threads: Vec<i64>,
     /// How much larger the blocks are than the points.
     padded: f64,
+    /// Whether a block has all points along each dimension, or one.
+    all_or_one: bool,
 }
 
 impl Partial {
-    /// All ways to go on with a dimension.
-    fn longer(&self, extent: i64) -> Vec<Partial> {
+    /// All ways to go on with a dimension, along which a thread has at most so many points.
+    fn longer(&self, extent: i64, most: i64) -> Vec<Partial> {
         let is_fair = |serial: &i64| {
             let divides = extent % serial == 0;
             *serial == 1
                 || *serial <= extent && (divides || (*serial as u64).is_power_of_two() && *serial <= 8)
         };
         let mut found = Vec::new();
-        for serial in SERIAL.into_iter().filter(is_fair) {
+        for serial in SERIAL.into_iter().filter(|serial| *serial <= most).filter(is_fair) {
             let left = (extent + serial - 1) / serial;
             let powers = (0..=6).map(|power| 1 << power).filter(|threads| *threads <= left);
             let whole = [left].into_iter().filter(|left| *left < 64 && !(*left as u64).is_power_of_two());
@@ -324,6 +366,7 @@ impl Partial {
                     serial: [&self.serial[..], &[serial]].concat(),
                     threads: [&self.threads[..], &[threads]].concat(),
                     padded,
+                    all_or_one: self.all_or_one && (tile == 1 || tile >= extent),
                 };
                 found.extend(Some(next).filter(Partial::is_short));
             }
@@ -347,6 +390,7 @@ impl Partial {
     /// Whether a block has enough threads, and each of them enough points to use a value several times.
     fn is_whole(&self, reuses: bool) -> bool {
         let points = if reuses { POINTS.0 } else { 1 };
-        self.serial.iter().product::<i64>() >= points && self.threads.iter().product::<i64>() >= THREADS.0
+        let threads = if self.all_or_one { FEW_THREADS } else { THREADS.0 };
+        self.serial.iter().product::<i64>() >= points && self.threads.iter().product::<i64>() >= threads
     }
 }

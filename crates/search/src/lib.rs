@@ -156,6 +156,8 @@ pub fn search(
                 others.push(first.clone());
             }
             search.keep(search.refined(&others));
+            // Refinement makes them alike, and the one with the best prediction may not be the fastest.
+            search.keep(others);
             let (start, decisions) = beam(search, &first);
             greedy(search, &start, &decisions);
         })

@@ -110,6 +110,9 @@ fn over_block(facts: &StageFacts, several: &[Span]) -> Vec<Variant> {
     variants
 }
 
+/// Steps of a thread that are unrolled where all operands are copied at once.
+const UNROLLED: i64 = 8;
+
 /// The ways to run a reduction whose operands are copied to shared memory for some steps at a time, those with about
 /// [`STEPS_PER_COPY`] steps first.
 pub(crate) fn tiled(facts: &StageFacts) -> Vec<Variant> {
@@ -117,6 +120,12 @@ pub(crate) fn tiled(facts: &StageFacts) -> Vec<Variant> {
     let steps = |spans: &[Span]| spans.iter().map(|span| span.extent).product::<i64>();
     let whole_list = |spans: &[Span]| whole(spans).pop().unwrap_or_default();
     let mut found = vec![(steps(&several), Variant { inner: whole_list(&several), ..Variant::default() })];
+    if let [only] = several[..]
+        && only.extent > UNROLLED
+    {
+        let inner = vec![tile(only.dim, UNROLLED)];
+        found.push((only.extent, Variant { inner, ..Variant::default() }));
+    }
     for fixed in 0..several.len() {
         let (left, outer) = several.split_at(several.len() - fixed);
         let [rest @ .., next] = left else { continue };

@@ -1,5 +1,7 @@
 //! The loops of one nest inside a block.
 
+use std::ops::Range;
+
 use warploom_lang::FuncId;
 use warploom_lang::affine::Interval;
 use warploom_lang::dynamic::{Formula, FormulaRange};
@@ -66,49 +68,86 @@ struct CountedLane {
 impl KernelLowering<'_> {
     /// The statements that compute one nest over its box.
     pub fn nest(&mut self, nest: &Nest, footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
-        // In another nest, the same point may be read from other memory.
-        self.inlined.clear();
         self.begin_shuffles(footprint);
         let mut subject = self.subject(nest.item);
         subject.atomic = nest.numbers.atomic;
         let placed = Placed { nest, footprint, subject };
+        let stmts = match footprint.thread_count() {
+            None => self.flat(&placed)?,
+            Some(used) => self.shared_out(&placed, used)?,
+        };
+        Ok(self.start_registers(nest.item, &stmts).into_iter().chain(stmts).collect())
+    }
+
+    /// Where the loops of a nest start.
+    fn start(&mut self, placed: &Placed<'_>) -> Position {
+        // In another nest, the same point may be read from other memory.
+        self.inlined.clear();
+        let footprint = placed.footprint;
         let start = self.builder.int(0);
-        let mut position = Position {
+        Position {
             points: self.placed(&footprint.points),
             domain: self.placed_dims(&footprint.domain),
             along: vec![start; footprint.points.dims.len()],
             reduced: vec![start; footprint.domain.len()],
-        };
-        let (mut lanes, mut outer) = (Nesting::default(), Nesting::default());
-        match footprint.thread_count() {
-            None => self.flat(&mut outer, &placed, &mut position),
-            Some(used) => {
-                // Threads beyond those of the stage are idle. They take part in shuffles.
-                let guarded = if footprint.shuffled.is_empty() { &mut lanes } else { &mut outer };
-                self.guard_threads(guarded, used);
-                self.lanes(&mut lanes, &placed, &mut position);
-                self.rounds(&mut outer, &placed, &mut position);
-            }
         }
-        outer.enter(&mut self.builder);
-        let body = self.tile(&placed, &position)?;
-        let mut stmts = self.take_shuffles();
-        stmts.extend(outer.around(&mut self.builder, body));
-        let stmts = lanes.around(&mut self.builder, stmts);
-        Ok(self.start_registers(nest.item, &stmts).into_iter().chain(stmts).collect())
     }
 
-    /// One loop over all points, which the threads process in strides.
-    fn flat(&mut self, outer: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
-        let Placed { footprint, subject, .. } = placed;
-        let lanes: Vec<Axis> = footprint.axes_of(AxisKind::Lane).collect();
+    /// A nest whose loops are shared out among threads.
+    fn shared_out(&mut self, placed: &Placed<'_>, used: u64) -> Result<Vec<Stmt>, LowerError> {
+        let mut position = self.start(placed);
+        let (mut lanes, mut outer) = (Nesting::default(), Nesting::default());
+        // Threads beyond those of the stage are idle. They take part in shuffles.
+        let guarded = if placed.footprint.shuffled.is_empty() { &mut lanes } else { &mut outer };
+        self.guard_threads(guarded, used);
+        self.lanes(&mut lanes, placed, &mut position);
+        self.rounds(&mut outer, placed, &mut position);
+        outer.enter(&mut self.builder);
+        let body = self.tile(placed, &position)?;
+        let mut stmts = self.take_shuffles();
+        stmts.extend(outer.around(&mut self.builder, body));
+        Ok(lanes.around(&mut self.builder, stmts))
+    }
+
+    /// One loop over all points, which the threads process in strides. All rounds but the last have a point for every thread:
+    /// they need no guard, and the loads of one do not wait for those of another.
+    fn flat(&mut self, placed: &Placed<'_>) -> Result<Vec<Stmt>, LowerError> {
+        let lanes: Vec<Axis> = placed.footprint.axes_of(AxisKind::Lane).collect();
         let total = lanes.iter().map(|axis| axis.count).fold(1, i64::saturating_mul);
         let counted = self.counted_lane(placed, &lanes);
-        let index = self.flat_index(outer, total, counted.as_ref());
+        let threads = i64::from(self.threads());
+        let (full, all) = (total / threads, total / threads + i64::from(total % threads != 0));
+        let parts = match counted {
+            None => vec![0..full, full..all],
+            Some(_) => vec![0..all],
+        };
+        let mut stmts = Vec::new();
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            let mut position = self.start(placed);
+            let mut outer = Nesting::default();
+            let index = self.flat_index(&mut outer, part, total, counted.as_ref());
+            self.digits(&mut outer, placed, &mut position, (&lanes, index, counted.as_ref()));
+            outer.enter(&mut self.builder);
+            let body = self.tile(placed, &position)?;
+            stmts.extend(outer.around(&mut self.builder, body));
+        }
+        Ok(stmts)
+    }
+
+    /// The point of a flat loop that an index stands for.
+    fn digits(
+        &mut self,
+        outer: &mut Nesting,
+        placed: &Placed<'_>,
+        position: &mut Position,
+        (lanes, index, counted): (&[Axis], NodeId, Option<&CountedLane>),
+    ) {
+        let subject = &placed.subject;
+        let total = lanes.iter().map(|axis| axis.count).fold(1, i64::saturating_mul);
         let mut below = self.builder.int(1);
         let mut points = 1_i64;
         for (number, &Axis { dim, count, .. }) in lanes.iter().enumerate() {
-            let counted = counted.as_ref().filter(|counted| counted.lane == number);
+            let counted = counted.filter(|counted| counted.lane == number);
             let extent = match counted {
                 Some(counted) => self.scalars.whole(self.context, &mut self.builder, &counted.extent),
                 None => self.builder.int(count),
@@ -133,18 +172,26 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// A thread's number in the current round of a flat loop, where it is below the number of points.
-    fn flat_index(&mut self, outer: &mut Nesting, total: i64, counted: Option<&CountedLane>) -> NodeId {
+    /// A thread's number in some rounds of a flat loop, where it is below the number of points.
+    fn flat_index(
+        &mut self,
+        outer: &mut Nesting,
+        rounds: Range<i64>,
+        total: i64,
+        counted: Option<&CountedLane>,
+    ) -> NodeId {
         let threads = i64::from(self.threads());
-        let rounds = total / threads + i64::from(total % threads != 0);
-        let last = i64::from(self.builder.fitted(rounds.saturating_mul(threads) - 1));
+        let last = i64::from(self.builder.fitted(rounds.end.saturating_mul(threads) - 1));
         let limit = counted.and_then(|counted| {
             let points = FormulaRange { first: Formula::constant(1), last: counted.total.clone() };
             self.counted(&points, 1, threads)
         });
-        let round = outer.repeat_up_to(&mut self.builder, "round".into(), rounds, limit, false);
+        let count = rounds.end - rounds.start;
+        let round = outer.repeat_up_to(&mut self.builder, "round".into(), count, limit, false);
+        let first = rounds.start * threads;
         let (thread, start) = (self.thread(), self.builder.scale(round, threads));
         let index = self.builder.add(start, thread);
+        let index = self.builder.offset(index, first);
         let end = match counted {
             Some(counted) => self.formula(&counted.total),
             None => self.builder.int(total),
@@ -153,7 +200,7 @@ impl KernelLowering<'_> {
         if counted.is_some() {
             outer.require(self.builder.guard(index, end));
         }
-        let index = outer.bind(&mut self.builder, "i".into(), index, Interval::new(0, last));
+        let index = outer.bind(&mut self.builder, "i".into(), index, Interval::new(first, last));
         if counted.is_none() {
             outer.require(self.builder.binary(BinaryOp::Le, index, end));
         }

@@ -314,8 +314,9 @@ impl Line<'_, '_> {
 
     fn candidate(&self, proposal: Proposal) -> Candidate {
         let Proposal { schedule, origin, predicted_us } = proposal;
+        // The reference at the full size is itself checked at the small one.
         let full = self.full_size.get(&schedule.rewrites);
-        let checks = self.task.small.iter().chain(full).cloned().collect();
+        let checks = full.or(self.task.small.as_ref()).cloned().into_iter().collect();
         let subject = self.task.subject.clone();
         Candidate { subject, schedule, origin, predicted_us, checks }
     }

@@ -12,6 +12,9 @@ use super::protocol::{Request, Response, SubjectMessage};
 use super::{Assignment, Fake, Patience, Role, WorkerError, WorkerProgram};
 use crate::measure::{Failure, Machine, Subject, Timed};
 
+/// Bytes of an input in one message: few enough that the copies which sending makes do not matter.
+const PART: usize = 64 << 20;
+
 /// A GPU whose programs run in a worker process. A lost process is replaced by a new one.
 pub struct ProcessMachine {
     program: WorkerProgram,
@@ -120,12 +123,19 @@ impl Running {
         for (number, _) in dead {
             self.process.ask(&Request::Forget { number }, patience)?;
         }
+        for input in subject.inputs() {
+            let mut parts = input.chunks(PART);
+            // An input without bytes has a part too.
+            let first = parts.next().unwrap_or_default();
+            for (starts, part) in [(true, first)].into_iter().chain(parts.map(|part| (false, part))) {
+                self.process.ask(&Request::Input { starts, part: Bytes(part.to_vec()) }, patience)?;
+            }
+        }
         let number = self.next;
         self.next += 1;
         let message = SubjectMessage {
             pipeline: subject.pipeline().to_json(),
             sizes: subject.sizes(),
-            inputs: subject.inputs().iter().cloned().map(Bytes).collect(),
             params: subject.params().to_vec(),
         };
         self.process.ask(&Request::Subject { number, subject: Box::new(message) }, patience)?;

@@ -14,7 +14,7 @@ use crate::measure::{Compiled, Failure, Timed};
 use crate::sample::Sizes;
 
 /// Version of the messages; raise it with every change.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 
 /// Every message starts with this, so that other data is detected at once, whatever length it
 /// appears to have.
@@ -27,7 +27,9 @@ const HEAD: usize = 12;
 pub(super) enum Request {
     /// Compile a program for a device.
     Compile { program: Program, device: Box<Device> },
-    /// Store a subject under a number.
+    /// Store some bytes of an input for the next subject. The first of them starts an input.
+    Input { starts: bool, part: Bytes },
+    /// Store a subject under a number, with the inputs that were sent before it.
     Subject { number: u64, subject: Box<SubjectMessage> },
     /// Drop a subject.
     Forget { number: u64 },
@@ -37,12 +39,11 @@ pub(super) enum Request {
     Run { subject: u64, program: Program },
 }
 
-/// A subject in a message.
+/// A subject in a message, without its inputs, which may be too large for one.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SubjectMessage {
     pub pipeline: String,
     pub sizes: Sizes,
-    pub inputs: Vec<Bytes>,
     pub params: Vec<u32>,
 }
 

@@ -94,12 +94,23 @@ fn compile_all(
 fn run_all(requests: &Receiver<Request>, device: &Device, machine: &mut dyn Machine) -> io::Result<()> {
     hello(Some(device.clone()))?;
     let mut subjects: HashMap<u64, Arc<Subject>> = HashMap::new();
+    let mut inputs: Vec<Vec<u8>> = Vec::new();
     let unknown = || Failure::Refused("there is no such subject".to_owned());
     for request in requests {
         let response = match request {
-            Request::Subject { number, subject } => Response::Done(read(*subject).map(|subject| {
-                subjects.insert(number, Arc::new(subject));
-            })),
+            Request::Input { starts, part: Bytes(part) } => {
+                match inputs.last_mut().filter(|_| !starts) {
+                    Some(input) => input.extend(part),
+                    None => inputs.push(part),
+                }
+                Response::Done(Ok(()))
+            }
+            Request::Subject { number, subject } => {
+                let subject = read(*subject, std::mem::take(&mut inputs));
+                Response::Done(subject.map(|subject| {
+                    subjects.insert(number, Arc::new(subject));
+                }))
+            }
             Request::Forget { number } => {
                 subjects.remove(&number);
                 Response::Done(Ok(()))
@@ -122,10 +133,9 @@ fn run_all(requests: &Receiver<Request>, device: &Device, machine: &mut dyn Mach
     Ok(())
 }
 
-fn read(message: SubjectMessage) -> Result<Subject, Failure> {
-    let SubjectMessage { pipeline, sizes, inputs, params } = message;
+fn read(message: SubjectMessage, inputs: Vec<Vec<u8>>) -> Result<Subject, Failure> {
+    let SubjectMessage { pipeline, sizes, params } = message;
     let pipeline = Pipeline::from_json(&pipeline).map_err(|error| Failure::Refused(error.to_string()))?;
     let request = sizes.realise(&pipeline);
-    let inputs = inputs.into_iter().map(|Bytes(bytes)| bytes).collect();
     Ok(Subject::from_parts(pipeline, request, inputs, params))
 }
