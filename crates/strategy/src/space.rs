@@ -1,5 +1,15 @@
 //! Spaces of points: what can be chosen, and which choices are refused.
 
+mod count;
+mod inputs;
+mod moves;
+mod random;
+
+pub use count::{points, size, template_size};
+pub use inputs::inputs;
+pub use moves::{Direction, Moves, Step};
+pub use random::{cross, random, random_legal, random_of, walk};
+
 /// One thing to choose.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Axis {
