@@ -56,7 +56,7 @@ impl Settings for GeneticSettings {
 /// Evolution as in the Tensor Comprehensions paper. Points are chosen in proportion to 1 / time. With probability
 /// `crossover` a new point takes each parameter from one of three chosen points, else it is a chosen one; then each of its
 /// parameters is drawn anew with probability `mutation`. Elites stay as they are. Both steps are done again up to
-/// [`TRIES`] times until the point is legal. If fewer than three points of a generation ran, the next one is random
+/// 1,000 times until the point is legal. If fewer than three points of a generation ran, the next one is random
 /// but for the best.
 ///
 /// The public code breeds only to replace points that did not run, so that there are no children if all did. This

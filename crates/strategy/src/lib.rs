@@ -114,7 +114,7 @@ pub trait Strategy {
     /// The verdicts on all points of the last question, in its order.
     fn tell(&mut self, space: &dyn Space, results: &[(Point, Verdict)]);
 
-    /// The name, the settings and the seed, for example `opevo parents=8 children=8 q=0.5 seed=0`. Runs with the same
+    /// The name, the settings and the seed, for example `opevo parents=8 children=8 q=0.5 hop=0.1 seed=0`. Runs with the same
     /// key ask the same questions.
     fn key(&self) -> String;
 }

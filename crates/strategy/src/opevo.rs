@@ -41,7 +41,7 @@ impl Settings for OpEvoSettings {
 /// parameter from one of the best `parents` points of all, chosen in proportion to 1 / time for each parameter, and
 /// every parameter makes a q-random walk on its own.
 ///
-/// A child that is refused or was seen makes its walks again, from where it was bred; if that fails [`TRIES`] times it
+/// A child that is refused or was seen makes its walks again, from where it was bred; if that fails 1,000 times it
 /// is a random point. A batch is bred when all verdicts on the last one are known, as the paper says; the public code
 /// breeds when any comes in. If nothing has run yet, children are random, as in the code.
 pub struct OpEvo {

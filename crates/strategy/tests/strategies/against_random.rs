@@ -14,21 +14,20 @@ fn mean_best(name: &str, settings: &str, space: &Gemm) -> f64 {
     bests.sum::<f64>() / 10.0
 }
 
+/// The best of the 899,756 points takes 10 us, and the best of random search twice that.
 #[test]
 fn all_beat_random_search() {
     let space = Gemm::new(1024);
     let random = mean_best("random", "", &space);
-    let rivals = [
-        ("genetic", ""),
-        ("opevo", ""),
-        ("g-bfs", ""),
-        ("n-a2c", ""),
-        ("anneal-q", ""),
-        ("anneal-q", "method=p"),
-    ];
-    println!("random {random}");
-    for (name, settings) in rivals {
+    for (name, settings, share) in [
+        ("genetic", "", 0.75),
+        ("opevo", "", 0.6),
+        ("g-bfs", "", 0.6),
+        ("n-a2c", "", 0.6),
+        ("anneal-q", "", 0.6),
+        ("anneal-q", "method=p", 0.75),
+    ] {
         let mean = mean_best(name, settings, &space);
-        println!("{name} {settings}: {mean}");
+        assert!(mean < share * random, "{name} {settings}: {mean} us, random: {random} us");
     }
 }
