@@ -47,7 +47,7 @@ impl Default for NA2cSettings {
             rate: 0.001,
             discount: 0.0,
             memory: 1000,
-            updates: 8,
+            updates: 1,
             samples: 32,
             moves: Moves::Double,
         }

@@ -59,7 +59,8 @@ fn the_actor_learns_the_good_direction() {
         let share = |actor: &mut NA2c, point: &Point| actor.policy(&space, point)[UP].2;
         space.inner().iter().map(|point| share(actor, point)).sum::<f32>() / 200.0
     };
-    let mut actor = NA2c::new(NA2cSettings::default(), 1);
+    let settings = NA2cSettings::default().parse("updates=8").expect("the settings are right");
+    let mut actor = NA2c::new(settings, 1);
     let before = mean(&mut actor);
     run(&mut actor, &space, Ladder::verdict, 600, 6);
     let after = mean(&mut actor);
