@@ -93,6 +93,19 @@ fn walks_end_where_the_formula_says() {
 }
 
 #[test]
+fn random_points_are_drawn_again_until_they_are_legal() {
+    let space = Gemm::new(1024);
+    let mut draw = Draw::new(1);
+    let refused = (0..500).filter(|_| space.refusal(&space::random(&space, &mut draw)).is_some()).count();
+    assert!(refused > 50, "{refused}");
+    for _ in 0..500 {
+        let point = space::random_legal(&space, &mut draw, 1000).expect("many points are legal");
+        assert_eq!(space.refusal(&point), None);
+    }
+    assert_eq!(space::random_legal(&space, &mut draw, 0), None);
+}
+
+#[test]
 fn crossover_follows_weights_and_keeps_one_template() {
     let space = Mixed::new();
     let [a, b, other] = [(0, 1), (5, 1), (3, 0)]
