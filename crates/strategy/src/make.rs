@@ -1,0 +1,72 @@
+//! Strategies by name.
+
+use crate::anneal_q::{AnnealQ, AnnealQSettings};
+use crate::g_bfs::{GBfs, GBfsSettings};
+use crate::genetic::{Genetic, GeneticSettings};
+use crate::n_a2c::{NA2c, NA2cSettings};
+use crate::opevo::{OpEvo, OpEvoSettings};
+use crate::random::{Random, RandomSettings};
+use crate::{Settings, Strategy};
+
+/// Why there is no such strategy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Nothing has this name.
+    #[error("there is no strategy `{name}`; there are {}", names().join(", "))]
+    UnknownStrategy {
+        /// What was asked for.
+        name: String,
+    },
+    /// The strategy has no such setting.
+    #[error(
+        "there is no setting `{name}`; {}",
+        if known.is_empty() { "this strategy has none".to_owned() } else { format!("there are {known}") }
+    )]
+    UnknownSetting {
+        /// What was to be set.
+        name: String,
+        /// What can be set.
+        known: String,
+    },
+    /// A setting without a value.
+    #[error("`{text}` is no setting: write name=value, with commas between several")]
+    NotAPair {
+        /// What was written.
+        text: String,
+    },
+    /// A setting was set twice.
+    #[error("`{name}` is set twice")]
+    Twice {
+        /// Which one.
+        name: String,
+    },
+    /// A value that the setting cannot have.
+    #[error("`{name}` cannot be `{value}`: expected {expected}")]
+    Value {
+        /// The setting.
+        name: String,
+        /// What was written.
+        value: String,
+        /// What it can be.
+        expected: String,
+    },
+}
+
+/// The names of all strategies.
+pub fn names() -> [&'static str; 6] {
+    ["random", "genetic", "opevo", "g-bfs", "n-a2c", "anneal-q"]
+}
+
+/// A strategy by its name, for a run of so many trials. Settings are text such as `q=0.3,parents=20`; those that it does
+/// not name have defaults, some of which depend on the trials.
+pub fn make(name: &str, trials: usize, seed: u64, settings: &str) -> Result<Box<dyn Strategy>, Error> {
+    Ok(match name {
+        "random" => Box::new(Random::new(RandomSettings.parse(settings)?, seed)),
+        "genetic" => Box::new(Genetic::new(GeneticSettings::of(trials).parse(settings)?, seed)),
+        "opevo" => Box::new(OpEvo::new(OpEvoSettings::of(trials).parse(settings)?, seed)),
+        "g-bfs" => Box::new(GBfs::new(GBfsSettings::default().parse(settings)?, seed)),
+        "n-a2c" => Box::new(NA2c::new(NA2cSettings::default().parse(settings)?, seed)),
+        "anneal-q" => Box::new(AnnealQ::new(AnnealQSettings::of(trials).parse(settings)?, seed)),
+        _ => return Err(Error::UnknownStrategy { name: name.to_owned() }),
+    })
+}

@@ -1,0 +1,81 @@
+//! Spaces of points: what can be chosen, and which choices are refused.
+
+mod count;
+mod inputs;
+mod moves;
+mod random;
+
+pub use count::{points, size, template_size};
+pub use inputs::inputs;
+pub use moves::{Direction, Moves, Step};
+pub use random::{cross, random, random_legal, random_of, walk};
+
+/// One thing to choose.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Axis {
+    /// An ordered factorisation of `product` into `slots` positive integers.
+    Factors {
+        /// For people.
+        name: String,
+        /// What the factors multiply to.
+        product: u64,
+        /// How many factors there are.
+        slots: usize,
+    },
+    /// An order of `len` things.
+    Order {
+        /// For people.
+        name: String,
+        /// How many things there are.
+        len: usize,
+    },
+    /// One of several numbers, in rising order: the next smaller and the next larger one are neighbours.
+    Numbers {
+        /// For people.
+        name: String,
+        /// In rising order.
+        values: Vec<i64>,
+    },
+    /// One of `len` things that have no order: all are neighbours.
+    Choice {
+        /// For people.
+        name: String,
+        /// How many things there are.
+        len: usize,
+    },
+}
+
+/// A value on an axis.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Coordinate {
+    /// The factors of [`Axis::Factors`].
+    Factors(Vec<u64>),
+    /// Positions `0..len`, in the order chosen.
+    Order(Vec<u8>),
+    /// The position in [`Axis::Numbers`] or of [`Axis::Choice`].
+    Index(u16),
+}
+
+/// A choice on every axis of a template.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Point {
+    /// The template whose axes these are.
+    pub template: u16,
+    /// One value per axis.
+    pub at: Vec<Coordinate>,
+}
+
+/// Some templates, each with axes of its own.
+pub trait Space {
+    /// How many templates there are, at least one.
+    fn templates(&self) -> usize;
+
+    /// The axes of a template.
+    fn axes(&self, template: u16) -> &[Axis];
+
+    /// The point that a template was made from, which is legal. That of template 0 is where local searches start.
+    fn origin(&self, template: u16) -> Point;
+
+    /// Why the rules refuse a point; `None` if it can be measured.
+    fn refusal(&self, point: &Point) -> Option<String>;
+}
