@@ -39,6 +39,7 @@ mod menu;
 mod neighbours;
 mod options;
 mod places;
+pub mod points;
 mod reductions;
 mod refine;
 mod rewrites;
