@@ -6,8 +6,8 @@ use std::time::Instant;
 use warploom_randpipe::random_pipeline;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::Options;
-use warploom_search::points::{Open, Refusal, Schedules};
-use warploom_strategy::{Axis, Point, Space};
+use warploom_search::points::{Open, Refusal, Schedules, TemplateError};
+use warploom_strategy::{Axis, Coordinate, Point, Space};
 
 use crate::common::{h200, named, searched};
 use crate::drawn::{Draw, primes, product};
@@ -101,7 +101,7 @@ fn schedules_of_apps_are_points() {
 #[test]
 fn schedules_of_random_pipelines_are_points() {
     let mut sum = Tally::default();
-    for seed in 0..60 {
+    for seed in 0..80 {
         let random = random_pipeline(seed, &warploom_randpipe::Options::default());
         let problem = Problem::new(&random.pipeline, &random.request, &h200()).expect("it can run");
         let mut schedules = vec![Schedule::default_for(&problem)];
@@ -165,4 +165,132 @@ fn many_tilings_of_a_product_are_legal() {
         );
         assert!(tally.share() > least, "{tally:?}");
     }
+}
+
+fn factors(factors: &[u64]) -> Coordinate {
+    Coordinate::Factors(factors.to_vec())
+}
+
+/// Four factors for each dimension and three for the reduction are all the numbers of a tiled product.
+#[test]
+fn factors_are_the_tiles_of_a_product() {
+    let (problem, schedule) = product(1024);
+    let space =
+        Schedules::new(&problem, [&schedule], Open { parts: true, ..Open::TILES }).expect("it is legal");
+    let at = vec![factors(&[8, 2, 16, 4]), factors(&[16, 1, 8, 8]), factors(&[64, 4, 4])];
+    let schedule = space.schedule(&Point { template: 0, at: at.clone() }).expect("it is legal");
+    let expected = "mm
+  kernel out   block x 128, y 64
+    prod.0     threads x 16, y 8  serial x 4, y 8       unroll  private
+    over prod.1.r 16
+      A.stage  flat                                             shared
+      B.stage  flat                                             shared
+      prod.1   threads x 16, y 8  serial r 4, x 4, y 8  unroll  private
+    out        threads x 16, y 8  serial x 4, y 8       unroll
+";
+    assert_eq!(text(&problem, &schedule), expected);
+    assert_eq!(space.point(&schedule), Some(Point { template: 0, at }));
+}
+
+/// The position of the axis with this name.
+fn axis(space: &Schedules, wanted: &str) -> usize {
+    let name = |axis: &Axis| match axis {
+        Axis::Factors { name, .. }
+        | Axis::Order { name, .. }
+        | Axis::Numbers { name, .. }
+        | Axis::Choice { name, .. } => name == wanted,
+    };
+    space.axes(0).iter().position(name).unwrap_or_else(|| panic!("{wanted}: {:?}", space.axes(0)))
+}
+
+#[test]
+fn inputs_are_copied_where_a_point_says() {
+    let (problem, schedule) = product(64);
+    let space = Schedules::new(&problem, [&schedule], Open::ALL).expect("it is legal");
+    let copied = |place: u16| {
+        let mut point = space.origin(0);
+        point.at[axis(&space, "out A.stage")] = Coordinate::Index(place);
+        text(&problem, &space.schedule(&point).expect("it is legal"))
+    };
+    let words = |text: &str| {
+        text.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+    };
+    let lines: Vec<Vec<String>> = (0..3).map(|place| words(&copied(place))).collect();
+    assert_eq!(lines[0], ["mm", "kernel", "prod.0", "over", "B.stage", "prod.1", "out"]);
+    assert_eq!(lines[1], ["mm", "kernel", "prod.0", "A.stage", "over", "B.stage", "prod.1", "out"]);
+    assert_eq!(copied(2), text(&problem, &schedule));
+}
+
+/// Some numbers of this schedule are no factors: 64 threads share blocks of 58 points. They stay if something else changes.
+#[test]
+fn numbers_that_are_no_factors_stay() {
+    let problem = named("nl_means");
+    let written = include_str!("../../../apps/schedules/nl_means.schedule");
+    let schedule = Schedule::parse(written, problem.pipeline()).expect("it is right");
+    let space = Schedules::new(&problem, [&schedule], Open::ALL).expect("it is legal");
+    let mut point = space.origin(0);
+    point.at[axis(&space, "non_local_means blocks")] = Coordinate::Index(1);
+    let changed = text(&problem, &space.schedule(&point).expect("it is legal"));
+    assert_eq!(changed.replace("  blocks 2", ""), text(&problem, &schedule));
+}
+
+#[test]
+fn different_points_may_have_one_schedule() {
+    let (problem, schedule) = product(64);
+    let space = Schedules::new(&problem, [&schedule], Open::ALL).expect("it is legal");
+    let mut point = space.origin(0);
+    for dim in ["out.x", "out.y"] {
+        point.at[axis(&space, dim)] = factors(&[4, 1, 16, 1]);
+    }
+    // Each thread has one point, so the order of its loops says nothing.
+    let mut other = point.clone();
+    other.at[axis(&space, "out serial")] = Coordinate::Order(vec![1, 0]);
+    assert_ne!(point, other);
+    assert_eq!(space.schedule(&point).expect("it is legal"), space.schedule(&other).expect("it is legal"));
+}
+
+#[test]
+fn what_is_not_in_a_space_is_refused() {
+    let (problem, schedule) = product(64);
+    let space = Schedules::new(&problem, [&schedule], Open::ALL).expect("it is legal");
+    let origin = space.origin(0);
+    let (x, order) = (axis(&space, "out.x"), axis(&space, "out block"));
+    let others = [
+        (x, factors(&[1, 1, 16, 3])),
+        (x, factors(&[4, 16])),
+        (x, factors(&[u64::MAX, 2, 2, 16])),
+        (x, Coordinate::Index(0)),
+        (order, Coordinate::Order(vec![0, 0])),
+        (order, Coordinate::Order(vec![0, 1, 2])),
+        (axis(&space, "out blocks"), Coordinate::Index(8)),
+        (axis(&space, "out unroll"), Coordinate::Index(2)),
+    ];
+    for (position, at) in others {
+        let mut point = origin.clone();
+        point.at[position] = at;
+        assert_eq!(space.schedule(&point), Err(Refusal::Elsewhere), "{point:?}");
+    }
+    let short = Point { at: origin.at[1..].to_vec(), ..origin.clone() };
+    assert_eq!(space.schedule(&short), Err(Refusal::Elsewhere));
+    assert_eq!(space.schedule(&Point { template: 1, ..origin.clone() }), Err(Refusal::Elsewhere));
+    let mut point = origin;
+    point.at[x] = factors(&[1, 1, 64, 1]);
+    point.at[axis(&space, "out.y")] = factors(&[1, 1, 64, 1]);
+    let refusal = space.refusal(&point).expect("a block has no 4096 threads");
+    assert!(refusal.contains("4096 threads"), "{refusal}");
+    assert_eq!(space.point(&Schedule::default_for(&problem)), None);
+}
+
+#[test]
+fn spaces_are_made_of_legal_schedules() {
+    let (problem, schedule) = product(64);
+    assert_eq!(Schedules::new(&problem, [], Open::ALL).err(), Some(TemplateError::Empty));
+    let mut broken = schedule.clone();
+    broken.root.clear();
+    let error = Schedules::new(&problem, [&schedule, &broken], Open::ALL).expect_err("nothing is computed");
+    assert!(error.to_string().starts_with("only a legal schedule has a template"), "{error}");
+    let mut other = schedule.clone();
+    other.kernels_mut().for_each(|kernel| kernel.block.reverse());
+    let both = Schedules::new(&problem, [&schedule, &other], Open::ALL).expect("both are legal");
+    assert_eq!((both.templates(), both.point(&other).map(|point| point.template)), (1, Some(0)));
 }

@@ -24,14 +24,15 @@ pub(super) fn padded(extent: u64) -> u64 {
 /// What the factors of an extent multiply to: the extent itself or, with padding, somewhat more, so that tiles of the
 /// wanted sizes fit.
 ///
-/// If nothing that is at most a quarter larger fits them exactly, it is what it would be for any tiles.
+/// It is at most a quarter larger, unless the tiles themselves go beyond that, and less than twice the extent, so that one
+/// tile has everything only if it is the whole product. If nothing fits exactly, it is what it would be for any tiles.
 pub(super) fn product(extent: u64, wanted: &[Option<u64>], padding: bool) -> u64 {
     if !padding {
         return extent;
     }
     let usual = padded(extent);
     let tile = wanted.iter().flatten().next().copied().unwrap_or(1).max(1);
-    let most = (extent + extent / 4).max(tile);
+    let most = (extent + extent / 4).max(extent.next_multiple_of(tile)).min(2 * extent - 1);
     let powers = (0..=LANES.ilog2()).rev().map(|power| 1 << power);
     let multiples = powers.map(|power: u64| extent.next_multiple_of(tile / common(tile, power) * power));
     let all = std::iter::once(usual).chain(multiples.filter(|product| *product <= most));
@@ -123,7 +124,9 @@ mod tests {
         assert_eq!(product(1536, &[Some(58)], true), 1856);
         assert_eq!(product(55, &[Some(64), Some(64), Some(1)], true), 64);
         assert_eq!(product(130, &[Some(13)], true), 156);
-        assert_eq!(product(130, &[Some(100)], true), 160);
+        assert_eq!(product(130, &[Some(100)], true), 200);
+        assert_eq!(product(27, &[Some(64), Some(64), Some(1)], true), 28);
+        assert_eq!(product(1536, &[Some(58), Some(64), Some(1)], true), 1536);
         assert_eq!(product(130, &[Some(100)], false), 130);
     }
 }

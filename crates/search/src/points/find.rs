@@ -2,7 +2,7 @@
 
 use warploom_lang::InputId;
 use warploom_lang::ir::stage_name;
-use warploom_schedule::schedule::{Item, Kernel, Mapping, Nest, ReductionTile, StageRef, ThreadTiles};
+use warploom_schedule::schedule::{Item, Kernel, Mapping, Nest, ReductionTile, StageRef, ThreadTiles, Tile};
 use warploom_schedule::{LoopKind, Source};
 use warploom_strategy::Axis;
 
@@ -79,7 +79,16 @@ impl Finder<'_> {
         let follower = |(number, nest): (usize, &Nest)| {
             let (leader, along) = leader(self.space, kernel, number, self.inlined)?;
             let facts = self.space.stage(nest.item.stage()?).clone();
-            Some(Follower { item: nest.item, leader: leader.item, along, facts })
+            let of_leader = self.context.problem.loops(leader.item);
+            let is_left = |tile: &&Tile| match tile.dim {
+                LoopKind::Pure(d) => {
+                    along.get(d).copied().flatten().is_some_and(|dim| !of_leader.contains(&dim))
+                }
+                LoopKind::Reduction(_) => false,
+            };
+            let serial = nest.mapping.tiles().map_or(&[][..], |tiles| &tiles.serial);
+            let kept = serial.iter().filter(is_left).copied().collect();
+            Some(Follower { item: nest.item, leader: leader.item, along, kept, facts })
         };
         let mut followers: Vec<Follower> = kernel.nests().enumerate().filter_map(follower).collect();
         followers.reverse();

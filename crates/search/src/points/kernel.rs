@@ -6,16 +6,16 @@ use std::num::NonZeroU32;
 use warploom_lang::FuncId;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    Item, Kernel, Nest, NodeMut, Problem, ReductionTile, Size, StageRef, ThreadTiles, Tile,
+    Item, Kernel, Nest, NodeMut, Problem, ReductionTile, Size, ThreadTiles, Tile,
 };
 use warploom_strategy::{Axis, Coordinate};
 
 use crate::follow::{Along, following};
 use crate::points::factors::tiles;
-use crate::points::knob::{Knob, List, Reduction, size};
+use crate::points::knob::{Knob, List, size};
 use crate::points::sizes::Sizes;
 use crate::points::skeleton::without_copies;
-use crate::space::StageFacts;
+use crate::space::{Span, StageFacts};
 
 /// What a kernel is part of.
 #[derive(Clone, Copy)]
@@ -49,6 +49,8 @@ pub(super) struct Follower {
     pub item: Item,
     pub leader: Item,
     pub along: Along,
+    /// Tiles of dimensions along which the leader has no loop.
+    pub kept: Vec<Tile>,
     pub facts: StageFacts,
 }
 
@@ -75,9 +77,9 @@ impl KernelTemplate {
 
     /// Builds the kernel from its knobs.
     pub fn built(&self, context: Context<'_>, at: &[Coordinate]) -> Kernel {
-        let values = Values { knobs: &self.knobs, at };
+        let values = Values { knobs: &self.knobs, at, start: &self.start, origin: &self.origin };
         let mut kernel = self.origin.clone();
-        values.tile(&mut kernel, &self.origin);
+        values.tile(&mut kernel);
         values.reduce(&mut kernel);
         for follower in &self.followers {
             follower.follow(&mut kernel, &values);
@@ -97,7 +99,13 @@ impl Follower {
             |item: Item| kernel.nests().find(|nest| nest.item == item).and_then(|nest| nest.mapping.tiles());
         let (Some(leader), Some(own)) = (tiles(self.leader), tiles(self.item)) else { return };
         let reductions = own.serial.iter().filter(|tile| is_reduction(tile)).copied();
-        let followed = following(&self.facts, leader, &self.along, &reductions.collect::<Vec<Tile>>());
+        let mut followed = following(&self.facts, leader, &self.along, &reductions.collect::<Vec<Tile>>());
+        followed.serial.extend(&self.kept);
+        // A dimension that the leader reduces is listed twice: first as what it reduces at a time, then as a whole.
+        let all = followed.serial.clone();
+        let is_last = |number: usize| all[number + 1..].iter().all(|later| later.dim != all[number].dim);
+        followed.serial =
+            (0..all.len()).filter(|number| is_last(*number)).map(|number| all[number]).collect();
         let unroll = values.unrolls(self.item, own) && !followed.serial.is_empty();
         if let Some(nest) = kernel.nest_mut(self.item) {
             nest.mapping = ThreadTiles { unroll, ..followed }.into();
@@ -105,10 +113,13 @@ impl Follower {
     }
 }
 
-/// The knobs of a kernel at a place.
+/// The knobs of a kernel at a place. Factors that are those of the original kernel stand for its own sizes, in its own
+/// notation, also if these are no factors.
 struct Values<'a> {
     knobs: &'a [Knob],
     at: &'a [Coordinate],
+    start: &'a [Coordinate],
+    origin: &'a Kernel,
 }
 
 /// The tiles of a loop of a kernel's own stage.
@@ -116,21 +127,30 @@ struct Tiles {
     extent: u64,
     block: u64,
     threads: u64,
+    /// All of the block in a flat loop.
     serial: u64,
 }
 
 impl Tiles {
-    /// Whether one thread computes everything along the loop.
-    fn is_whole(&self) -> bool {
-        self.serial == self.block && self.block >= self.extent
+    fn new(span: Span, slots: &[u64]) -> Tiles {
+        let sizes = tiles(slots);
+        let block = sizes.first().copied().unwrap_or(1);
+        let serial = sizes.get(2).copied().unwrap_or(block);
+        let threads = sizes.get(1).map_or(1, |both| both / serial);
+        Tiles { extent: span.extent.unsigned_abs(), block, threads, serial }
     }
 
-    fn size(&self, list: List) -> Size {
+    /// The size in a list, in which the original kernel had `found`. `None` if it is not listed.
+    fn size(&self, list: List, found: Option<Size>) -> Option<Size> {
+        // One thread, or a flat loop, has everything along the loop.
+        let is_whole = self.serial == self.block && self.block >= self.extent;
         match list {
-            List::Threads => size(self.threads),
-            _ if self.is_whole() => Size::All,
-            List::Block => size(self.block),
-            List::Serial => size(self.serial),
+            List::Block if self.block >= self.extent && found.is_none_or(|size| size == Size::All) => found,
+            List::Threads => (self.threads > 1).then(|| size(self.threads)),
+            List::Serial if self.serial == 1 => None,
+            _ if is_whole => Some(Size::All),
+            List::Block => Some(size(self.block)),
+            List::Serial => Some(size(self.serial)),
         }
     }
 }
@@ -148,32 +168,27 @@ impl<'a> Values<'a> {
         })
     }
 
-    fn tiles(&self, dim: LoopKind) -> Option<Tiles> {
-        self.all().find_map(|(knob, at)| match (knob, at) {
-            (Knob::Tile { span, .. }, Coordinate::Factors(slots)) if span.dim == dim => {
-                let sizes = tiles(slots);
-                let block = sizes.first().copied().unwrap_or(1);
-                // In a flat loop, a block that has all points along a dimension says so.
-                let serial = sizes.get(2).copied().unwrap_or(block);
-                let threads = sizes.get(1).map_or(1, |both| both / serial);
-                Some(Tiles { extent: span.extent.unsigned_abs(), block, threads, serial })
+    /// Factors that are not those of the original kernel.
+    fn changed(&self) -> impl Iterator<Item = (&'a Knob, &'a [u64])> {
+        self.all().zip(self.start).filter_map(|((knob, at), start)| match at {
+            Coordinate::Factors(slots) if at != start => Some((knob, slots.as_slice())),
+            _ => None,
+        })
+    }
+
+    /// The size of a loop of the kernel's own stage in a list; `None` if it is not listed.
+    fn size(&self, list: List, dim: LoopKind) -> Option<Size> {
+        let found = list.of(self.origin).iter().find(|tile| tile.dim == dim).map(|tile| tile.size);
+        let change = self.changed().find_map(|(knob, slots)| match knob {
+            Knob::Tile { span, .. } if span.dim == dim => Some(Tiles::new(*span, slots).size(list, found)),
+            Knob::Reduction(of)
+                if of.stage == self.origin.stage && of.dim() == dim && list == List::Serial =>
+            {
+                Some(of.sizes(slots).1)
             }
             _ => None,
-        })
-    }
-
-    fn reductions(&self) -> impl Iterator<Item = (&'a Reduction, &'a Coordinate)> {
-        self.all().filter_map(|(knob, at)| match knob {
-            Knob::Reduction(reduction) => Some((reduction, at)),
-            _ => None,
-        })
-    }
-
-    /// What threads write out of a reduction variable; `None` if nothing, or if that is not open.
-    fn written(&self, stage: StageRef, dim: LoopKind) -> Option<Tile> {
-        let mut all = self.reductions();
-        let (reduction, at) = all.find(|(of, _)| of.stage == stage && of.dim() == dim)?;
-        reduction.sizes(at).1
+        });
+        change.unwrap_or(found)
     }
 
     /// Whether a nest is unrolled, if it has serial loops. Nests without a knob stay as they were.
@@ -184,36 +199,21 @@ impl<'a> Values<'a> {
     }
 
     /// Sets the tiles of the kernel's own stage.
-    fn tile(&self, kernel: &mut Kernel, origin: &Kernel) {
-        let of_reduction = |dim: LoopKind| matches!(dim, LoopKind::Reduction(_));
-        let block = self.arranged(List::Block, origin, |dim| {
-            let tiles = self.tiles(dim)?;
-            let named = origin.block.iter().any(|tile| tile.dim == dim);
-            let needed = !of_reduction(dim) || named || tiles.block < tiles.extent;
-            needed.then(|| tiles.size(List::Block))
-        });
-        kernel.block = block;
-        let stage = kernel.stage;
+    fn tile(&self, kernel: &mut Kernel) {
+        kernel.block = self.arranged(List::Block);
         let Some(own) = kernel.nests_mut().last() else { return };
         let Some(found) = own.mapping.tiles() else { return };
-        let threads = self.arranged(List::Threads, origin, |dim| {
-            let tiles = self.tiles(dim).filter(|tiles| tiles.threads > 1)?;
-            Some(tiles.size(List::Threads))
-        });
-        let serial = self.arranged(List::Serial, origin, |dim| match self.tiles(dim) {
-            Some(tiles) => (tiles.serial > 1).then(|| tiles.size(List::Serial)),
-            None => self.written(stage, dim).map(|tile| tile.size),
-        });
+        let (threads, serial) = (self.arranged(List::Threads), self.arranged(List::Serial));
         let unroll = self.unrolls(own.item, found) && !serial.is_empty();
         own.mapping = ThreadTiles { threads, serial, unroll }.into();
     }
 
     /// A list of tiles in the chosen order. Tiles that are not open stay where they were.
-    fn arranged(&self, list: List, origin: &Kernel, size: impl Fn(LoopKind) -> Option<Size>) -> Vec<Tile> {
+    fn arranged(&self, list: List) -> Vec<Tile> {
         let order = self.order(list);
-        let mut next = order.iter().filter_map(|dim| Some(Tile { dim: *dim, size: size(*dim)? }));
+        let mut next = order.iter().filter_map(|dim| Some(Tile { dim: *dim, size: self.size(list, *dim)? }));
         let mut arranged = Vec::new();
-        for tile in list.of(origin) {
+        for tile in list.of(self.origin) {
             match order.contains(&tile.dim) {
                 true => arranged.extend(next.next()),
                 false => arranged.push(*tile),
@@ -237,8 +237,9 @@ impl<'a> Values<'a> {
     /// Sets the parts of reduction variables: the sizes of loops over the block, and what threads of private nests write
     /// out. Also sets the kernel's own number.
     fn reduce(&self, kernel: &mut Kernel) {
-        for (reduction, at) in self.reductions() {
-            let (over, written) = reduction.sizes(at);
+        for (knob, slots) in self.changed() {
+            let Knob::Reduction(reduction) = knob else { continue };
+            let (over, written) = reduction.sizes(slots);
             kernel.edit(|node, _| {
                 if let (NodeMut::Over(loops), Some(size)) = (node, over) {
                     let own = loops.loops.iter_mut().filter(|tile| reduction.is_of(tile));
@@ -252,12 +253,9 @@ impl<'a> Values<'a> {
                 let outer =
                     |tile: &&Tile| matches!(tile.dim, LoopKind::Reduction(var) if var > reduction.var);
                 let end = tiles.serial.iter().take_while(outer).count();
-                match (position, written) {
-                    (Some(position), Some(written)) => tiles.serial[position] = written,
-                    (Some(position), None) => drop(tiles.serial.remove(position)),
-                    (None, Some(written)) => tiles.serial.insert(end, written),
-                    (None, None) => {}
-                }
+                let tile = written.map(|size| Tile { dim: reduction.dim(), size });
+                let place = position.map_or(end..end, |position| position..position + 1);
+                tiles.serial.splice(place, tile);
             }
         }
         for (knob, position) in self.positions() {

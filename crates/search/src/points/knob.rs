@@ -93,15 +93,13 @@ impl Reduction {
         }
     }
 
-    /// The values per iteration over the block, and what threads write out.
-    pub fn sizes(&self, at: &Coordinate) -> (Option<Size>, Option<Tile>) {
-        let Coordinate::Factors(slots) = at else { return (None, None) };
+    /// The values per iteration over the block, and those that threads write out; `None` if there are none.
+    pub fn sizes(&self, slots: &[u64]) -> (Option<Size>, Option<Size>) {
         let sizes = tiles(slots);
         let (first, last) = (sizes.first().copied().unwrap_or(1), sizes.last().copied().unwrap_or(1));
         let left = if self.over { first } else { self.product };
-        let written = self.written && last > 1;
-        let size = if last == left { Size::All } else { size(last) };
-        (self.over.then(|| self::size(first)), written.then(|| Tile { dim: self.dim(), size }))
+        let written = if last == left { Size::All } else { size(last) };
+        (self.over.then(|| size(first)), (self.written && last > 1).then_some(written))
     }
 }
 
@@ -227,11 +225,10 @@ pub(super) fn wanted(kernel: &Kernel, span: Span) -> Vec<Option<u64>> {
     let extent = span.extent.unsigned_abs();
     let inside = block.map_or(extent, |block| block.min(extent));
     let serial = of(List::Serial);
-    let threads = match (of(List::Threads), serial) {
-        (None, _) => 1,
-        (Some(Size::Of(threads)), _) => u64::from(threads.max(1)),
-        (Some(Size::All), Some(Size::Of(serial))) => inside.div_ceil(u64::from(serial.max(1))),
-        (Some(Size::All), _) => inside,
+    let threads = match of(List::Threads) {
+        None => 1,
+        Some(Size::Of(threads)) => u64::from(threads.max(1)),
+        Some(Size::All) => inside,
     };
     match serial {
         None => vec![block, Some(threads), Some(1)],
