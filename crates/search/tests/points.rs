@@ -1,15 +1,17 @@
 //! Schedules as points: a template gives back the schedule that it was made from, every point is legal or refused with a
 //! sentence, and the spaces of tiles have the sizes that are known for them.
 
+use std::fmt::{Display, Formatter};
 use std::time::Instant;
 
+use warploom::app::App;
 use warploom_randpipe::random_pipeline;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::Options;
 use warploom_search::points::{Open, Refusal, Schedules, TemplateError};
 use warploom_strategy::{Axis, Coordinate, Point, Space};
 
-use crate::common::{h200, named, searched};
+use crate::common::{h200, named, of_app, searched};
 use crate::drawn::{Draw, primes, product};
 
 mod common;
@@ -27,6 +29,13 @@ struct Tally {
 impl Tally {
     fn share(&self) -> f64 {
         self.legal as f64 / (self.legal + self.refused) as f64
+    }
+}
+
+impl Display for Tally {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let each = self.micros / (self.legal + self.refused) as u128;
+        write!(f, "{:.0} % legal, {each} us for a point", 100.0 * self.share())
     }
 }
 
@@ -71,28 +80,38 @@ fn check_point(problem: &Problem, space: &Schedules, point: &Point, tally: &mut 
     }
 }
 
+/// The default schedule and the one that was written by hand.
+fn known_schedules(app: &App, problem: &Problem) -> [Schedule; 2] {
+    let path = format!("{}/../../apps/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), app.name);
+    let written = std::fs::read_to_string(path).expect("every app has a schedule");
+    let written = Schedule::parse(&written, problem.pipeline()).expect("it is right");
+    [Schedule::default_for(problem), written]
+}
+
 #[test]
-fn schedules_of_apps_are_points() {
-    for name in
-        ["blur", "unsharp", "harris", "hist", "cuda_mat_mul", "conv_layer", "max_filter", "nl_means", "bgu"]
-    {
+fn schedules_of_all_apps_are_points() {
+    for app in warploom_apps::APPS.iter().chain(warploom_apps::BASICS.iter()) {
+        let problem = of_app(app, &[]);
+        let space =
+            Schedules::new(&problem, &known_schedules(app, &problem), Open::ALL).expect("all are legal");
+        let tally = check_space(&problem, &space, 60, 1);
+        let axes: Vec<usize> = space.all().iter().map(|of| of.axes().len()).collect();
+        println!("{}: axes {axes:?}, {tally}", app.name);
+        assert!(tally.legal > 0, "{}", app.name);
+    }
+}
+
+#[test]
+fn searched_schedules_are_points() {
+    for name in ["unsharp", "harris", "hist", "cuda_mat_mul", "conv_layer", "max_filter"] {
         let problem = named(name);
-        let path = format!("{}/../../apps/schedules/{name}.schedule", env!("CARGO_MANIFEST_DIR"));
-        let written = std::fs::read_to_string(path).expect("every app has a schedule");
-        let written = Schedule::parse(&written, problem.pipeline()).expect("it is right");
         let options = Options { beam: 4, passes: 2, samples: 2, rewrites: 1, ..Options::default() };
-        let found = searched(&problem, &options);
-        let mut schedules = vec![Schedule::default_for(&problem), written];
-        schedules.extend(found.candidates.into_iter().take(4).map(|candidate| candidate.schedule));
+        let found = searched(&problem, &options).candidates.into_iter().take(6);
+        let schedules: Vec<Schedule> = found.map(|candidate| candidate.schedule).collect();
         for open in [Open::ALL, Open::TILES, Open { padding: false, ..Open::ALL }] {
             let space = Schedules::new(&problem, &schedules, open).expect("all are legal");
-            let tally = check_space(&problem, &space, 200, 1);
-            let axes: Vec<usize> = space.all().iter().map(|of| of.axes().len()).collect();
-            println!(
-                "{name} {open:?}: axes {axes:?}, {:.0} % legal, {} us a point",
-                100.0 * tally.share(),
-                tally.micros / 200
-            );
+            let tally = check_space(&problem, &space, 200, 2);
+            println!("{name}, {open:?}: {} templates, {tally}", space.templates());
             assert!(tally.legal > 0, "{name}");
         }
     }
@@ -109,8 +128,9 @@ fn schedules_of_random_pipelines_are_points() {
         let space = Schedules::new(&problem, &schedules, Open::ALL).expect("all are legal");
         let tally = check_space(&problem, &space, 60, seed);
         (sum.legal, sum.refused) = (sum.legal + tally.legal, sum.refused + tally.refused);
+        sum.micros += tally.micros;
     }
-    println!("{:.0} % of {sum:?} legal", 100.0 * sum.share());
+    println!("random pipelines: {sum}");
     assert!(sum.share() > 0.1, "{sum:?}");
 }
 
@@ -157,12 +177,7 @@ fn many_tilings_of_a_product_are_legal() {
             let point = draw.point(&space);
             check_point(&problem, &space, &point, &mut tally);
         }
-        println!(
-            "{open:?}: {} axes, {:.0} % legal, {} us a point",
-            space.axes(0).len(),
-            100.0 * tally.share(),
-            tally.micros / 1000
-        );
+        println!("{open:?}: {} axes, {tally}", space.axes(0).len());
         assert!(tally.share() > least, "{tally:?}");
     }
 }
@@ -224,9 +239,9 @@ fn inputs_are_copied_where_a_point_says() {
 /// Some numbers of this schedule are no factors: 64 threads share blocks of 58 points. They stay if something else changes.
 #[test]
 fn numbers_that_are_no_factors_stay() {
-    let problem = named("nl_means");
-    let written = include_str!("../../../apps/schedules/nl_means.schedule");
-    let schedule = Schedule::parse(written, problem.pipeline()).expect("it is right");
+    let app = warploom_apps::find("nl_means").expect("a known app");
+    let problem = of_app(app, &[]);
+    let [_, schedule] = known_schedules(app, &problem);
     let space = Schedules::new(&problem, [&schedule], Open::ALL).expect("it is legal");
     let mut point = space.origin(0);
     point.at[axis(&space, "non_local_means blocks")] = Coordinate::Index(1);

@@ -130,13 +130,14 @@ impl Found<'_> {
         self.axes.push(axis);
     }
 
+    /// Whether blocks or threads share a loop of the kernel's own stage.
     fn named(&self, dim: LoopKind) -> bool {
         [List::Block, List::Threads]
             .iter()
             .any(|list| list.of(self.kernel).iter().any(|tile| tile.dim == dim))
     }
 
-    /// The loops that run over or around the block: the values of these are not all in it.
+    /// Whether a loop over the block takes parts of a variable.
     fn looped(&self, number: usize, stage: StageRef, var: usize) -> bool {
         self.kernel.loops_over(number).any(|tile| tile.variable() == (stage, var))
     }

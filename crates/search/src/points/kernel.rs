@@ -31,8 +31,8 @@ pub(super) struct KernelTemplate {
     pub around: Vec<ReductionTile>,
     /// The kernel that the template was made from.
     pub origin: Kernel,
-    /// What the kernel is built to at its own place on all axes. Numbers may differ from its own where these are no
-    /// factors, and tiles may be written in another way.
+    /// What the kernel is built to at its own place on all axes. Private nests may follow their readers in another way than
+    /// they did, for example with serial loops in another order.
     pub usual: Kernel,
     pub knobs: Vec<Knob>,
     /// The axis of each knob.
@@ -84,6 +84,7 @@ impl KernelTemplate {
         for follower in &self.followers {
             follower.follow(&mut kernel, &values);
         }
+        values.hold(&mut kernel);
         values.copy(&mut kernel);
         if values.shares_by_sizes(&mut kernel) {
             let sizes = Sizes::new(context.problem, context.inlined, &self.around, &kernel);
@@ -235,7 +236,7 @@ impl<'a> Values<'a> {
     }
 
     /// Sets the parts of reduction variables: the sizes of loops over the block, and what threads of private nests write
-    /// out. Also sets the kernel's own number.
+    /// out.
     fn reduce(&self, kernel: &mut Kernel) {
         for (knob, slots) in self.changed() {
             let Knob::Reduction(reduction) = knob else { continue };
@@ -249,15 +250,13 @@ impl<'a> Values<'a> {
             });
             let nest = kernel.nest_mut(reduction.stage.into()).filter(|nest| nest.storage.is_private());
             if let Some(tiles) = nest.and_then(|nest| nest.mapping.tiles_mut()) {
-                let position = tiles.serial.iter().position(|tile| tile.dim == reduction.dim());
-                let outer =
-                    |tile: &&Tile| matches!(tile.dim, LoopKind::Reduction(var) if var > reduction.var);
-                let end = tiles.serial.iter().take_while(outer).count();
-                let tile = written.map(|size| Tile { dim: reduction.dim(), size });
-                let place = position.map_or(end..end, |position| position..position + 1);
-                tiles.serial.splice(place, tile);
+                reduction.write_out(&mut tiles.serial, written);
             }
         }
+    }
+
+    /// Sets the blocks that an SM must hold.
+    fn hold(&self, kernel: &mut Kernel) {
         for (knob, position) in self.positions() {
             if let Knob::Blocks(values) = knob {
                 kernel.numbers.blocks = number(values.get(position).copied());

@@ -101,6 +101,15 @@ impl Reduction {
         let written = if last == left { Size::All } else { size(last) };
         (self.over.then(|| size(first)), (self.written && last > 1).then_some(written))
     }
+
+    /// Sets what threads write out in a list of serial loops: where it was, or inside the variables that are further out.
+    pub fn write_out(&self, serial: &mut Vec<Tile>, written: Option<Size>) {
+        let outer = |tile: &&Tile| matches!(tile.dim, LoopKind::Reduction(var) if var > self.var);
+        let end = serial.iter().take_while(outer).count();
+        let position = serial.iter().position(|tile| tile.dim == self.dim());
+        let place = position.map_or(end..end, |position| position..position + 1);
+        serial.splice(place, written.map(|size| Tile { dim: self.dim(), size }));
+    }
 }
 
 /// An input that a kernel reads.
