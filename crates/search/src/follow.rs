@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use ahash::AHashMap;
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{Kernel, Nest, Size, StageRef, ThreadTiles, Tile};
+use warploom_schedule::schedule::{Kernel, Nest, Size, ThreadTiles, Tile};
 use warploom_schedule::{AccessMap, LoopKind, NodeId, StageId};
 
 use crate::bits::Bits;
-use crate::space::Space;
+use crate::space::{Space, StageFacts};
 
 /// The most access paths from a reader to a Func. With more, the analysis gives up.
 const MAX_PATHS: usize = 64;
@@ -107,13 +107,11 @@ fn composed(
 /// The tiles of a stage that is read along the loops of a nest with `tiles`. Each thread holds the
 /// full extent of dimensions that the reader does not iterate over.
 pub(crate) fn following(
-    space: &Space<'_>,
-    stage: StageRef,
+    facts: &StageFacts,
     tiles: &ThreadTiles,
     along: &Along,
     inner: &[Tile],
 ) -> ThreadTiles {
-    let facts = space.stage(stage);
     let own = |tile: &Tile| {
         let d = along.iter().position(|kind| *kind == Some(tile.dim))?;
         let known = facts.pure.iter().any(|span| span.dim == LoopKind::Pure(d));
@@ -147,19 +145,29 @@ pub(crate) fn refollow(space: &Space<'_>, kernel: &mut Kernel, inlined: &Bits) {
 
 /// The tiles that a private nest needs to follow its reader.
 fn followed(space: &Space<'_>, kernel: &Kernel, number: usize, inlined: &Bits) -> Option<ThreadTiles> {
-    let nest = kernel.nests().nth(number).filter(|nest| nest.storage.is_private())?;
+    let (reader, along) = leader(space, kernel, number, inlined)?;
+    let nest = kernel.nests().nth(number)?;
     let (stage, tiles) = (nest.item.stage()?, nest.mapping.tiles()?);
+    let reductions = tiles.serial.iter().filter(|tile| matches!(tile.dim, LoopKind::Reduction(_)));
+    let inner: Vec<Tile> = reductions.copied().collect();
+    Some(following(space.stage(stage), reader.mapping.tiles()?, &along, &inner))
+}
+
+/// The nest that a private nest follows, and how it indexes it.
+pub(crate) fn leader<'k>(
+    space: &Space<'_>,
+    kernel: &'k Kernel,
+    number: usize,
+    inlined: &Bits,
+) -> Option<(&'k Nest, Along)> {
+    let nest = kernel.nests().nth(number).filter(|nest| nest.storage.is_private())?;
+    let stage = nest.item.stage()?;
     let later = || kernel.nests().skip(number + 1);
     let of_func = |other: &&Nest| other.item.stage().is_some_and(|of| of.func == stage.func);
     let node = space.dag.func_node(stage.func);
-    let (reader, along) = match later().find(of_func) {
-        Some(next) => (next, at_itself(space, stage.func)),
-        None => {
-            let reader = later().find(|other| space.reads(other, inlined).0.contains(node))?;
-            (reader, along(space, reader, stage.func, inlined)?)
-        }
-    };
-    let reductions = tiles.serial.iter().filter(|tile| matches!(tile.dim, LoopKind::Reduction(_)));
-    let inner: Vec<Tile> = reductions.copied().collect();
-    Some(following(space, stage, reader.mapping.tiles()?, &along, &inner))
+    if let Some(next) = later().find(of_func) {
+        return Some((next, at_itself(space, stage.func)));
+    }
+    let reader = later().find(|other| space.reads(other, inlined).0.contains(node))?;
+    Some((reader, along(space, reader, stage.func, inlined)?))
 }

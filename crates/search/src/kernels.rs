@@ -20,7 +20,7 @@ const MAX_UNROLLED: i64 = 1024;
 const MIN_VECTOR: i64 = 16;
 
 /// A stage as a kernel of its own.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tiling {
     pub item: Arc<RootItem>,
     /// Whether it is a last resort because it leaves SMs or lanes idle.

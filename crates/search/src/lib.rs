@@ -14,6 +14,7 @@
 //! | offer all of the above to a strategy | `search` ([`Search`]) |
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
 //! | list the neighbours of a schedule | `neighbours` |
+//! | view schedules as points of a space, for strategies that know nothing of schedules | [`points`] |
 //! | rewrite the pipeline, and start from kernels that own whole rows | `rewrites`, `rows` |
 //!
 //! [`explore`] takes any other strategy.
@@ -39,6 +40,7 @@ mod menu;
 mod neighbours;
 mod options;
 mod places;
+pub mod points;
 mod reductions;
 mod refine;
 mod rewrites;

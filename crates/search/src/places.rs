@@ -286,7 +286,7 @@ impl<'a> Places<'a> {
         for stage in stages.into_iter().rev() {
             let plain = Variant::default();
             let variant = if varied == Some(stage) { variant } else { &plain };
-            let own = following(self.space, stage, &tiles, &along, &variant.inner);
+            let own = following(self.space.stage(stage), &tiles, &along, &variant.inner);
             items.push(Loops::holding(variant.over.clone(), Nest::private(stage).mapped(own.clone())));
             if self.space.stage(stage).pure.len() == along.len() {
                 along = at_itself(self.space, self.func);

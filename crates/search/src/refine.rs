@@ -168,7 +168,8 @@ impl<'a> Refiner<'a, '_> {
             if let (true, Some(stage), Some(tiles)) =
                 (nest.storage.is_shared(), nest.item.stage(), nest.mapping.tiles())
             {
-                nest.mapping = refitted(space, stage, tiles, &extents.unwrap_or_default()).into();
+                let (facts, limits) = (space.stage(stage), &space.options.limits);
+                nest.mapping = refitted(facts, limits, tiles, &extents.unwrap_or_default()).into();
             }
         }
     }

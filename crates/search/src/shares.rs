@@ -3,6 +3,7 @@
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Nest, Size, StageRef, ThreadTiles, Tile};
 
+use crate::options::Limits;
 use crate::space::{Space, StageFacts};
 use crate::tiles::{Bounds, thread_tilings};
 
@@ -39,7 +40,7 @@ pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>
             let tiles = stages.iter().map(|(stage, extents)| {
                 let facts = space.stage(*stage);
                 let inner = if *unrolled { chunk(facts) } else { Vec::new() };
-                share(space, facts, &threads, extents, inner)
+                share(facts, &space.options.limits, &threads, extents, inner)
             });
             found.extend(tiles.collect::<Option<Vec<ThreadTiles>>>());
         }
@@ -78,12 +79,11 @@ pub(crate) fn atomic_shares(space: &Space<'_>, stage: StageRef, extents: &[i64])
 /// Adapts the tiles of a nest to new extents, with the same number of threads. `None` if each
 /// thread would get too many points.
 pub(crate) fn refitted(
-    space: &Space<'_>,
-    stage: StageRef,
+    facts: &StageFacts,
+    limits: &Limits,
     tiles: &ThreadTiles,
     extents: &[i64],
 ) -> Option<ThreadTiles> {
-    let facts = space.stage(stage);
     let extent_of = |kind: LoopKind| along(kind, extents);
     let (reductions, points): (Vec<Tile>, Vec<Tile>) =
         tiles.threads.iter().partition(|tile| matches!(tile.dim, LoopKind::Reduction(_)));
@@ -92,7 +92,7 @@ pub(crate) fn refitted(
     let others = facts.pure.iter().filter(|span| tiles.threads.iter().all(|tile| tile.dim != span.dim));
     threads.extend(others.map(|span| (span.dim, 1)));
     let inner = tiles.serial.iter().filter(|tile| matches!(tile.dim, LoopKind::Reduction(_)));
-    let mut tiles = share(space, facts, &threads, extents, inner.copied().collect())?;
+    let mut tiles = share(facts, limits, &threads, extents, inner.copied().collect())?;
     tiles.threads.splice(0..0, reductions);
     Some(tiles)
 }
@@ -100,13 +100,12 @@ pub(crate) fn refitted(
 /// The tiles of a stage for the given threads, the vector dimension first. `None` if each thread
 /// would get too many points.
 fn share(
-    space: &Space<'_>,
     facts: &StageFacts,
+    limits: &Limits,
     threads: &[(LoopKind, i64)],
     extents: &[i64],
     inner: Vec<Tile>,
 ) -> Option<ThreadTiles> {
-    let limits = &space.options.limits;
     let known = |kind: LoopKind| facts.pure.iter().any(|span| span.dim == kind);
     let threads: Vec<(LoopKind, i64)> = threads.iter().copied().filter(|(kind, _)| known(*kind)).collect();
     let shared = threads.iter().filter(|(_, count)| *count > 1);

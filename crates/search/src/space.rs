@@ -30,7 +30,7 @@ pub(crate) struct Freedom {
 }
 
 /// Facts about a stage at the sizes of the search.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StageFacts {
     pub at: StageRef,
     /// Whether it computes anything.

@@ -1,0 +1,327 @@
+//! A kernel whose numbers are open.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+
+use warploom_lang::FuncId;
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::{
+    Item, Kernel, Nest, NodeMut, Problem, ReductionTile, Size, ThreadTiles, Tile,
+};
+use warploom_strategy::{Axis, Coordinate};
+
+use crate::follow::{Along, following};
+use crate::points::factors::tiles;
+use crate::points::knob::{Knob, List, size};
+use crate::points::sizes::Sizes;
+use crate::points::skeleton::without_copies;
+use crate::space::{Span, StageFacts};
+
+/// What a kernel is part of.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub problem: &'a Problem,
+    pub inlined: &'a BTreeSet<FuncId>,
+}
+
+/// A kernel without its numbers.
+#[derive(Debug)]
+pub(super) struct KernelTemplate {
+    /// The loops around the kernel, outermost first.
+    pub around: Vec<ReductionTile>,
+    /// The kernel that the template was made from.
+    pub origin: Kernel,
+    /// What the kernel is built to at its own place on all axes. Private nests may follow their readers in another way than
+    /// they did, for example with serial loops in another order.
+    pub usual: Kernel,
+    pub knobs: Vec<Knob>,
+    /// The axis of each knob.
+    pub axes: Vec<Axis>,
+    /// Where the kernel itself is.
+    pub start: Vec<Coordinate>,
+    /// Its private nests, the last one first.
+    pub followers: Vec<Follower>,
+}
+
+/// A private nest, whose tiles follow those of the nest that reads it.
+#[derive(Debug)]
+pub(super) struct Follower {
+    pub item: Item,
+    pub leader: Item,
+    pub along: Along,
+    /// Tiles of dimensions along which the leader has no loop.
+    pub kept: Vec<Tile>,
+    pub facts: StageFacts,
+}
+
+impl KernelTemplate {
+    /// The kernel at a place on all axes. What is built like the original kernel is the original kernel.
+    pub fn kernel(&self, context: Context<'_>, at: &[Coordinate]) -> Kernel {
+        if at == self.start {
+            return self.origin.clone();
+        }
+        let built = self.built(context, at);
+        if built == self.usual { self.origin.clone() } else { built }
+    }
+
+    /// Where a kernel with the same skeleton is, or the nearest place. `None` if it is nowhere.
+    pub fn read(&self, context: Context<'_>, kernel: &Kernel) -> Option<Vec<Coordinate>> {
+        let needs =
+            |nest: &Nest| nest.numbers.pitch.is_some() || nest.storage.is_shared() && !nest.mapping.is_flat();
+        let sizes = match kernel.nests().any(needs) {
+            true => Sizes::new(context.problem, context.inlined, &self.around, kernel),
+            false => Sizes::default(),
+        };
+        self.knobs.iter().map(|knob| knob.read(kernel, &sizes)).collect()
+    }
+
+    /// Builds the kernel from its knobs.
+    pub fn built(&self, context: Context<'_>, at: &[Coordinate]) -> Kernel {
+        let values = Values { knobs: &self.knobs, at, start: &self.start, origin: &self.origin };
+        let mut kernel = self.origin.clone();
+        values.tile(&mut kernel);
+        values.reduce(&mut kernel);
+        for follower in &self.followers {
+            follower.follow(&mut kernel, &values);
+        }
+        values.hold(&mut kernel);
+        values.copy(&mut kernel);
+        if values.shares_by_sizes(&mut kernel) {
+            let sizes = Sizes::new(context.problem, context.inlined, &self.around, &kernel);
+            values.share(&mut kernel, &sizes);
+        }
+        kernel
+    }
+}
+
+impl Follower {
+    fn follow(&self, kernel: &mut Kernel, values: &Values<'_>) {
+        let tiles =
+            |item: Item| kernel.nests().find(|nest| nest.item == item).and_then(|nest| nest.mapping.tiles());
+        let (Some(leader), Some(own)) = (tiles(self.leader), tiles(self.item)) else { return };
+        let reductions = own.serial.iter().filter(|tile| is_reduction(tile)).copied();
+        let mut followed = following(&self.facts, leader, &self.along, &reductions.collect::<Vec<Tile>>());
+        followed.serial.extend(&self.kept);
+        // A dimension that the leader reduces is listed twice: first as what it reduces at a time, then as a whole.
+        let all = followed.serial.clone();
+        let is_last = |number: usize| all[number + 1..].iter().all(|later| later.dim != all[number].dim);
+        followed.serial =
+            (0..all.len()).filter(|number| is_last(*number)).map(|number| all[number]).collect();
+        let unroll = values.unrolls(self.item, own) && !followed.serial.is_empty();
+        if let Some(nest) = kernel.nest_mut(self.item) {
+            nest.mapping = ThreadTiles { unroll, ..followed }.into();
+        }
+    }
+}
+
+/// The knobs of a kernel at a place. Factors that are those of the original kernel stand for its own sizes, in its own
+/// notation, also if these are no factors.
+struct Values<'a> {
+    knobs: &'a [Knob],
+    at: &'a [Coordinate],
+    start: &'a [Coordinate],
+    origin: &'a Kernel,
+}
+
+/// The tiles of a loop of a kernel's own stage.
+struct Tiles {
+    extent: u64,
+    block: u64,
+    threads: u64,
+    /// All of the block in a flat loop.
+    serial: u64,
+}
+
+impl Tiles {
+    fn new(span: Span, slots: &[u64]) -> Tiles {
+        let sizes = tiles(slots);
+        let block = sizes.first().copied().unwrap_or(1);
+        let serial = sizes.get(2).copied().unwrap_or(block);
+        let threads = sizes.get(1).map_or(1, |both| both / serial);
+        Tiles { extent: span.extent.unsigned_abs(), block, threads, serial }
+    }
+
+    /// The size in a list, in which the original kernel had `found`. `None` if it is not listed.
+    fn size(&self, list: List, found: Option<Size>) -> Option<Size> {
+        // One thread, or a flat loop, has everything along the loop.
+        let is_whole = self.serial == self.block && self.block >= self.extent;
+        match list {
+            List::Block if self.block >= self.extent && found.is_none_or(|size| size == Size::All) => found,
+            List::Threads => (self.threads > 1).then(|| size(self.threads)),
+            List::Serial if self.serial == 1 => None,
+            _ if is_whole => Some(Size::All),
+            List::Block => Some(size(self.block)),
+            List::Serial => Some(size(self.serial)),
+        }
+    }
+}
+
+impl<'a> Values<'a> {
+    fn all(&self) -> impl Iterator<Item = (&'a Knob, &'a Coordinate)> {
+        self.knobs.iter().zip(self.at)
+    }
+
+    /// The positions on the axes that have some.
+    fn positions(&self) -> impl Iterator<Item = (&'a Knob, usize)> {
+        self.all().filter_map(|(knob, at)| match at {
+            Coordinate::Index(position) => Some((knob, usize::from(*position))),
+            _ => None,
+        })
+    }
+
+    /// Factors that are not those of the original kernel.
+    fn changed(&self) -> impl Iterator<Item = (&'a Knob, &'a [u64])> {
+        self.all().zip(self.start).filter_map(|((knob, at), start)| match at {
+            Coordinate::Factors(slots) if at != start => Some((knob, slots.as_slice())),
+            _ => None,
+        })
+    }
+
+    /// The size of a loop of the kernel's own stage in a list; `None` if it is not listed.
+    fn size(&self, list: List, dim: LoopKind) -> Option<Size> {
+        let found = list.of(self.origin).iter().find(|tile| tile.dim == dim).map(|tile| tile.size);
+        let change = self.changed().find_map(|(knob, slots)| match knob {
+            Knob::Tile { span, .. } if span.dim == dim => Some(Tiles::new(*span, slots).size(list, found)),
+            Knob::Reduction(of)
+                if of.stage == self.origin.stage && of.dim() == dim && list == List::Serial =>
+            {
+                Some(of.sizes(slots).1)
+            }
+            _ => None,
+        });
+        change.unwrap_or(found)
+    }
+
+    /// Whether a nest is unrolled, if it has serial loops. Nests without a knob stay as they were.
+    fn unrolls(&self, item: Item, tiles: &ThreadTiles) -> bool {
+        let own = |knob: &Knob| matches!(knob, Knob::Unroll(other) if *other == item);
+        let found = self.positions().find(|(knob, _)| own(knob)).map(|(_, position)| position == 1);
+        found.unwrap_or(tiles.unroll || tiles.serial.is_empty())
+    }
+
+    /// Sets the tiles of the kernel's own stage.
+    fn tile(&self, kernel: &mut Kernel) {
+        kernel.block = self.arranged(List::Block);
+        let Some(own) = kernel.nests_mut().last() else { return };
+        let Some(found) = own.mapping.tiles() else { return };
+        let (threads, serial) = (self.arranged(List::Threads), self.arranged(List::Serial));
+        let unroll = self.unrolls(own.item, found) && !serial.is_empty();
+        own.mapping = ThreadTiles { threads, serial, unroll }.into();
+    }
+
+    /// A list of tiles in the chosen order. Tiles that are not open stay where they were.
+    fn arranged(&self, list: List) -> Vec<Tile> {
+        let order = self.order(list);
+        let mut next = order.iter().filter_map(|dim| Some(Tile { dim: *dim, size: self.size(list, *dim)? }));
+        let mut arranged = Vec::new();
+        for tile in list.of(self.origin) {
+            match order.contains(&tile.dim) {
+                true => arranged.extend(next.next()),
+                false => arranged.push(*tile),
+            }
+        }
+        arranged.extend(next);
+        arranged
+    }
+
+    /// The loops of a list in the chosen order.
+    fn order(&self, list: List) -> Vec<LoopKind> {
+        let found = self.all().find_map(|(knob, at)| match (knob, at) {
+            (Knob::Order { list: other, members }, Coordinate::Order(order)) if *other == list => {
+                Some(order.iter().filter_map(|member| members.get(usize::from(*member)).copied()).collect())
+            }
+            _ => None,
+        });
+        found.unwrap_or_default()
+    }
+
+    /// Sets the parts of reduction variables: the sizes of loops over the block, and what threads of private nests write
+    /// out.
+    fn reduce(&self, kernel: &mut Kernel) {
+        for (knob, slots) in self.changed() {
+            let Knob::Reduction(reduction) = knob else { continue };
+            let (over, written) = reduction.sizes(slots);
+            kernel.edit(|node, _| {
+                if let (NodeMut::Over(loops), Some(size)) = (node, over) {
+                    let own = loops.loops.iter_mut().filter(|tile| reduction.is_of(tile));
+                    own.for_each(|tile| tile.size = size);
+                }
+                true
+            });
+            let nest = kernel.nest_mut(reduction.stage.into()).filter(|nest| nest.storage.is_private());
+            if let Some(tiles) = nest.and_then(|nest| nest.mapping.tiles_mut()) {
+                reduction.write_out(&mut tiles.serial, written);
+            }
+        }
+    }
+
+    /// Sets the blocks that an SM must hold.
+    fn hold(&self, kernel: &mut Kernel) {
+        for (knob, position) in self.positions() {
+            if let Knob::Blocks(values) = knob {
+                kernel.numbers.blocks = number(values.get(position).copied());
+            }
+        }
+    }
+
+    /// Moves, adds and removes copies of inputs.
+    fn copy(&self, kernel: &mut Kernel) {
+        for (knob, place) in self.positions() {
+            let Knob::Copy(copy) = knob else { continue };
+            let now = copy.place(kernel);
+            if now == Some(place) {
+                continue;
+            }
+            if now != Some(0) {
+                without_copies(kernel, |input| input == copy.input);
+            }
+            copy.insert(kernel, place);
+        }
+    }
+
+    /// Makes all shared nests flat and dense. Returns whether some must be set by the sizes at their place.
+    fn shares_by_sizes(&self, kernel: &mut Kernel) -> bool {
+        let mut some = false;
+        for (knob, position) in self.positions() {
+            let item = match knob {
+                Knob::Share(share) => share.item,
+                Knob::Pad { item, .. } => *item,
+                _ => continue,
+            };
+            let Some(nest) = kernel.nest_mut(item) else { continue };
+            some |= position > 0;
+            match knob {
+                Knob::Share(_) => nest.mapping = None.into(),
+                _ => nest.numbers.pitch = None,
+            }
+        }
+        some
+    }
+
+    /// Sets how threads share nests in shared memory, and the pitch of rows.
+    fn share(&self, kernel: &mut Kernel, sizes: &Sizes) {
+        for (knob, position) in self.positions() {
+            match knob {
+                Knob::Share(share) => {
+                    let Some(nest) = kernel.nest_mut(share.item) else { continue };
+                    nest.mapping = share.mapping(position, sizes.extents(share.item));
+                }
+                Knob::Pad { item, values } => {
+                    let pad = values.get(position).copied().filter(|pad| *pad > 0);
+                    let Some(nest) = kernel.nest_mut(*item) else { continue };
+                    nest.numbers.pitch = number(pad.and_then(|pad| Some(sizes.row(*item)? + pad)));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn is_reduction(tile: &Tile) -> bool {
+    matches!(tile.dim, LoopKind::Reduction(_))
+}
+
+/// A number that is set if it is positive.
+fn number(value: Option<i64>) -> Option<NonZeroU32> {
+    value.and_then(|value| u32::try_from(value).ok()).and_then(NonZeroU32::new)
+}

@@ -1,0 +1,263 @@
+//! The knobs of a kernel: what each axis of a template sets in it, and where it stands in a given kernel.
+
+use warploom_lang::InputId;
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::{
+    Item, Kernel, Mapping, Nest, ReductionTile, Size, StageRef, ThreadTiles, Tile,
+};
+use warploom_strategy::Coordinate;
+
+use crate::options::Limits;
+use crate::points::factors::{fitted, tiles};
+use crate::points::sizes::Sizes;
+use crate::shares::refitted;
+use crate::space::{Span, StageFacts};
+
+/// One thing that the points of a template choose in a kernel.
+#[derive(Debug)]
+pub(super) enum Knob {
+    /// The tiles of a loop of the kernel's own stage.
+    Tile { span: Span, product: u64 },
+    /// The order of a list of tiles of the kernel's own stage.
+    Order { list: List, members: Vec<LoopKind> },
+    /// The parts of a reduction variable.
+    Reduction(Reduction),
+    /// Whether the serial loops of a nest are unrolled.
+    Unroll(Item),
+    /// Blocks that an SM must hold; 0 if not set.
+    Blocks(Vec<i64>),
+    /// Where an input is copied to shared memory.
+    Copy(Copy),
+    /// How threads share a nest in shared memory.
+    Share(Share),
+    /// Elements between rows of an array in shared memory.
+    Pad { item: Item, values: Vec<i64> },
+}
+
+/// A list of tiles of a kernel's own stage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum List {
+    Block,
+    Threads,
+    Serial,
+}
+
+impl List {
+    /// The tiles of a kernel in this list.
+    pub fn of(self, kernel: &Kernel) -> &[Tile] {
+        let tiles = || kernel.nests().last().and_then(|own| own.mapping.tiles());
+        match self {
+            List::Block => &kernel.block,
+            List::Threads => tiles().map_or(&[], |tiles| &tiles.threads),
+            List::Serial => tiles().map_or(&[], |tiles| &tiles.serial),
+        }
+    }
+}
+
+/// A reduction variable that no blocks or threads share.
+#[derive(Debug)]
+pub(super) struct Reduction {
+    pub stage: StageRef,
+    pub var: usize,
+    pub product: u64,
+    /// Whether a loop over the block takes parts of it.
+    pub over: bool,
+    /// Whether threads can write out parts of it.
+    pub written: bool,
+    /// Whether what threads write out is all that the loop over the block leaves.
+    pub whole: bool,
+}
+
+impl Reduction {
+    pub fn dim(&self) -> LoopKind {
+        LoopKind::Reduction(self.var)
+    }
+
+    pub fn is_of(&self, tile: &ReductionTile) -> bool {
+        tile.variable() == (self.stage, self.var)
+    }
+
+    /// The sizes of tiles, outermost first, as a kernel has them.
+    pub fn wanted(&self, kernel: &Kernel) -> Vec<Option<u64>> {
+        let number = kernel.nests().position(|nest| nest.item == Item::Stage(self.stage));
+        let loops = number.into_iter().flat_map(|number| kernel.loops_over(number));
+        let over = loops.into_iter().find(|tile| self.is_of(tile)).and_then(|tile| given(tile.size));
+        let nest = number.and_then(|number| kernel.nests().nth(number));
+        let serial = nest.and_then(|nest| nest.mapping.tiles()).map_or(&[][..], |tiles| &tiles.serial);
+        let tile = serial.iter().find(|tile| tile.dim == self.dim());
+        let written = tile.map_or(Some(1), |tile| given(tile.size));
+        match (self.over, self.written && !self.whole) {
+            (true, true) => vec![over, written],
+            (true, false) => vec![over],
+            (false, _) => vec![written],
+        }
+    }
+
+    /// The values per iteration over the block, and those that threads write out; `None` if there are none.
+    pub fn sizes(&self, slots: &[u64]) -> (Option<Size>, Option<Size>) {
+        let sizes = tiles(slots);
+        let (first, last) = (sizes.first().copied().unwrap_or(1), sizes.last().copied().unwrap_or(1));
+        let left = if self.over { first } else { self.product };
+        let written = if last == left { Size::All } else { size(last) };
+        (self.over.then(|| size(first)), (self.written && last > 1).then_some(written))
+    }
+
+    /// Sets what threads write out in a list of serial loops: where it was, or inside the variables that are further out.
+    pub fn write_out(&self, serial: &mut Vec<Tile>, written: Option<Size>) {
+        let outer = |tile: &&Tile| matches!(tile.dim, LoopKind::Reduction(var) if var > self.var);
+        let end = serial.iter().take_while(outer).count();
+        let position = serial.iter().position(|tile| tile.dim == self.dim());
+        let place = position.map_or(end..end, |position| position..position + 1);
+        serial.splice(place, written.map(|size| Tile { dim: self.dim(), size }));
+    }
+}
+
+/// An input that a kernel reads.
+#[derive(Debug)]
+pub(super) struct Copy {
+    pub input: InputId,
+    /// The nests that read it.
+    pub readers: Vec<Item>,
+    /// How many loops over the block are around each place where it can be copied.
+    pub depths: Vec<usize>,
+}
+
+impl Copy {
+    /// The position of the place of its copy in a kernel, after 0 for none. `None` if it is elsewhere.
+    pub fn place(&self, kernel: &Kernel) -> Option<usize> {
+        let Some(number) = kernel.nests().position(|nest| nest.item == Item::Input(self.input)) else {
+            return Some(0);
+        };
+        let depth = kernel.loops_over(number).count();
+        self.depths.iter().position(|other| *other == depth).map(|position| position + 1)
+    }
+
+    /// Adds a copy at a place.
+    pub fn insert(&self, kernel: &mut Kernel, place: usize) {
+        let holds: Vec<bool> = kernel.nests().map(|nest| self.readers.contains(&nest.item)).collect();
+        let sites = kernel.sites(&holds);
+        if let Some(site) = place.checked_sub(1).and_then(|position| sites.get(position)) {
+            site.insert(kernel, vec![Nest::shared(self.input).into()]);
+        }
+    }
+}
+
+/// A nest in shared memory.
+#[derive(Debug)]
+pub(super) struct Share {
+    pub item: Item,
+    /// For nests whose tiles are adapted to the extents at their place.
+    pub facts: Option<StageFacts>,
+    /// The tiles that can be chosen, after a flat loop.
+    pub entries: Vec<ThreadTiles>,
+}
+
+impl Share {
+    /// The mapping at a position, at a place with these extents. Flat if each thread would get too many points.
+    pub fn mapping(&self, position: usize, extents: &[i64]) -> Mapping {
+        let entry = position.checked_sub(1).and_then(|position| self.entries.get(position));
+        match (entry, &self.facts) {
+            (None, _) => Mapping::Flat,
+            (Some(tiles), None) => tiles.clone().into(),
+            (Some(tiles), Some(facts)) => adapted(facts, tiles, extents).into(),
+        }
+    }
+
+    /// The position of a mapping.
+    pub fn position(&self, mapping: &Mapping, extents: &[i64]) -> Option<usize> {
+        (0..=self.entries.len()).find(|position| self.mapping(*position, extents) == *mapping)
+    }
+}
+
+/// Tiles with the same threads for other extents. They are unrolled unless they were explicitly not.
+fn adapted(facts: &StageFacts, tiles: &ThreadTiles, extents: &[i64]) -> Option<ThreadTiles> {
+    let unroll = tiles.unroll || tiles.serial.is_empty();
+    let fitted = refitted(facts, &Limits::default(), tiles, extents)?;
+    Some(ThreadTiles { unroll: fitted.unroll && unroll, ..fitted })
+}
+
+/// The number of a size, if it has one.
+pub(super) fn given(size: Size) -> Option<u64> {
+    match size {
+        Size::Of(size) => Some(u64::from(size.max(1))),
+        Size::All => None,
+    }
+}
+
+pub(super) fn size(size: u64) -> Size {
+    u32::try_from(size).map_or(Size::All, Size::Of)
+}
+
+impl Knob {
+    /// Where a kernel is on the axis, or the nearest place for factors. `None` if it is nowhere on it.
+    pub fn read(&self, kernel: &Kernel, sizes: &Sizes) -> Option<Coordinate> {
+        let found = match self {
+            Knob::Tile { span, product } => {
+                return Some(Coordinate::Factors(fitted(*product, &wanted(kernel, *span)).slots));
+            }
+            Knob::Reduction(reduction) => {
+                let wanted = reduction.wanted(kernel);
+                return Some(Coordinate::Factors(fitted(reduction.product, &wanted).slots));
+            }
+            Knob::Order { list, members } => return Some(order(list.of(kernel), members)),
+            Knob::Unroll(item) => {
+                let tiles = kernel.nests().find(|nest| nest.item == *item)?.mapping.tiles()?;
+                Some(usize::from(tiles.unroll || tiles.serial.is_empty()))
+            }
+            Knob::Blocks(values) => {
+                let blocks = kernel.numbers.blocks.map_or(0, |blocks| i64::from(blocks.get()));
+                values.iter().position(|value| *value == blocks)
+            }
+            Knob::Copy(copy) => copy.place(kernel),
+            Knob::Share(share) => match kernel.nests().find(|nest| nest.item == share.item) {
+                Some(nest) => share.position(&nest.mapping, sizes.extents(share.item)),
+                None => Some(0),
+            },
+            Knob::Pad { item, values } => {
+                let pitch =
+                    kernel.nests().find(|nest| nest.item == *item).and_then(|nest| nest.numbers.pitch);
+                let pad = pitch.and_then(|pitch| Some(i64::from(pitch.get()) - sizes.row(*item)?));
+                values.iter().position(|value| *value == pad.unwrap_or(0).max(0))
+            }
+        };
+        found.and_then(|position| u16::try_from(position).ok()).map(Coordinate::Index)
+    }
+}
+
+/// The tiles of a loop of a kernel's own stage, outermost first: of a block, of all threads at once, of a thread.
+pub(super) fn wanted(kernel: &Kernel, span: Span) -> Vec<Option<u64>> {
+    let of = |list: List| list.of(kernel).iter().find(|tile| tile.dim == span.dim).map(|tile| tile.size);
+    let block = of(List::Block).and_then(given);
+    if kernel.nests().last().is_some_and(|own| own.mapping.is_flat()) {
+        return vec![block];
+    }
+    let extent = span.extent.unsigned_abs();
+    let inside = block.map_or(extent, |block| block.min(extent));
+    let serial = of(List::Serial);
+    let threads = match of(List::Threads) {
+        None => 1,
+        Some(Size::Of(threads)) => u64::from(threads.max(1)),
+        Some(Size::All) => inside,
+    };
+    match serial {
+        None => vec![block, Some(threads), Some(1)],
+        Some(Size::Of(serial)) => {
+            let serial = u64::from(serial.max(1));
+            vec![block, Some(threads * serial), Some(serial)]
+        }
+        Some(Size::All) if threads == 1 => vec![block, None, None],
+        Some(Size::All) => {
+            let serial = inside.div_ceil(threads);
+            vec![block, Some(threads * serial), Some(serial)]
+        }
+    }
+}
+
+/// The order of members in a list. Those that are not in it come last, in their usual order.
+fn order(list: &[Tile], members: &[LoopKind]) -> Coordinate {
+    let listed = list.iter().filter_map(|tile| members.iter().position(|member| *member == tile.dim));
+    let mut order: Vec<usize> = listed.collect();
+    let others = (0..members.len()).filter(|member| !order.contains(member));
+    order.extend(others.collect::<Vec<usize>>());
+    Coordinate::Order(order.into_iter().filter_map(|member| u8::try_from(member).ok()).collect())
+}

@@ -1,0 +1,30 @@
+//! What a space leaves open.
+
+/// What the points of a space may differ in. The tiles of kernels and of their reductions are always open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Open {
+    /// Whether extents are rounded up so that they have factors. Otherwise tiles divide extents.
+    pub padding: bool,
+    /// Whether a thread may run a reduction inside a loop over the block in parts, each written out. Otherwise it writes
+    /// out all of an iteration.
+    pub parts: bool,
+    /// Whether the order of loops over blocks, threads and in a thread is open.
+    pub orders: bool,
+    /// Whether everything else is open: what is unrolled, blocks per SM, how threads share other stages, copies of inputs
+    /// and the pitch of their rows.
+    pub rest: bool,
+}
+
+impl Open {
+    /// All that a template can leave open.
+    pub const ALL: Open = Open { padding: true, parts: true, orders: true, rest: true };
+
+    /// Tiles alone, whose sizes divide extents: four factors for each dimension and two for a reduction.
+    pub const TILES: Open = Open { padding: false, parts: false, orders: false, rest: false };
+}
+
+impl Default for Open {
+    fn default() -> Open {
+        Open::ALL
+    }
+}

@@ -1,0 +1,51 @@
+//! The sizes of nests and arrays at their place in a kernel.
+
+use std::collections::BTreeSet;
+
+use warploom_lang::FuncId;
+use warploom_schedule::schedule::{Allocation, Item, Kernel, Loops, Problem, ReductionTile, RootItem};
+
+/// The sizes that a kernel's plan gives to its nests. They do not depend on how threads share the nests.
+#[derive(Default, Debug)]
+pub(super) struct Sizes {
+    /// The extents of the points of each nest.
+    points: Vec<(Item, Vec<i64>)>,
+    /// The extents of what each array in the block holds.
+    arrays: Vec<(Item, Vec<i64>)>,
+}
+
+impl Sizes {
+    /// Plans a kernel inside some loops.
+    pub fn new(
+        problem: &Problem,
+        inlined: &BTreeSet<FuncId>,
+        around: &[ReductionTile],
+        kernel: &Kernel,
+    ) -> Sizes {
+        let root: RootItem = Loops::holding(around.to_vec(), kernel.clone());
+        let plan = problem.plan_of(inlined, [&root]);
+        let points = plan.nests.values().map(|nest| {
+            let extents = nest.footprint.as_ref().map(|footprint| footprint.points.extents());
+            (nest.nest.item, extents.unwrap_or_default())
+        });
+        let arrays = plan.kernels.values().flat_map(|kernel| &kernel.allocations);
+        let extents = |array: &Allocation| (array.item, array.points.extents());
+        Sizes { points: points.collect(), arrays: arrays.map(extents).collect() }
+    }
+
+    /// The extents of the points of a nest.
+    pub fn extents(&self, item: Item) -> &[i64] {
+        let found = self.points.iter().find(|(other, _)| *other == item);
+        found.map_or(&[], |(_, extents)| extents)
+    }
+
+    /// The length of a row of the array of a nest, if it has several.
+    pub fn row(&self, item: Item) -> Option<i64> {
+        let same = |other: Item| match (item.stage(), other.stage()) {
+            (Some(own), Some(other)) => own.func == other.func,
+            _ => item == other,
+        };
+        let (_, extents) = self.arrays.iter().find(|(other, _)| same(*other))?;
+        extents.first().copied().filter(|_| extents.len() > 1)
+    }
+}
