@@ -188,7 +188,7 @@ impl KernelLowering<'_> {
         });
         let count = rounds.end - rounds.start;
         let round = outer.repeat_up_to(&mut self.builder, "round".into(), count, limit, false);
-        let first = rounds.start * threads;
+        let first = rounds.start.saturating_mul(threads);
         let (thread, start) = (self.thread(), self.builder.scale(round, threads));
         let index = self.builder.add(start, thread);
         let index = self.builder.offset(index, first);
