@@ -36,8 +36,8 @@ pub(crate) use report::{Report as Results, Row, SCHEMA, TITLES};
   warploom suite --set operators --mode top5 --compare docs/results/anchors-operators-h200.json -o results
   warploom suite --set operators --rows 'C2D,GMM 10*' --mode top5
 
-Every app is compared with the reference evaluator at a small size, and with its default schedule at the full size. The
-best schedule is then timed longer, back to back on a stream and as a CUDA graph; the faster of the two counts. The
+Every result is compared with that of the default schedule at the full size, and the default schedule with the reference
+evaluator at a small size. The best schedule is then timed longer, back to back on a stream and as a CUDA graph; the faster of the two counts. The
 interrupt key ends the suite after the current app.
 
 With -o, writes suite-MODE.json, suite-MODE.md and the schedule of each app as APP.schedule; for operators, writes

@@ -50,8 +50,9 @@ pub(crate) const RECORDS: &str = "tuning.db";
   warploom tune mine.json --size 640x480 -o out               a pipeline written by Pipeline::to_json
 
 Candidates are compiled on all cores and timed one at a time, in a separate process. A kernel that crashes, hangs or gives
-wrong results costs only its own trial. Every candidate is compared with the reference evaluator at a small size, and the
-best ones with the default schedule at the full size. Candidates that spill registers are not run.
+wrong results costs only its own trial. With --iterations, candidates are compared with the reference evaluator at a small
+size; the best ones, and all with --top, with the default schedule at the full size, which is itself compared with the
+evaluator. Candidates that spill registers are not run.
 
 Every trial is recorded before the next one begins. To continue after an interruption, run the same command again: nothing
 is measured twice. Several processes of this machine can tune with the same database at the same time. The interrupt key

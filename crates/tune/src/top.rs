@@ -46,24 +46,25 @@ pub fn top(
 fn varied(candidates: Vec<Proposal>, count: usize) -> Vec<Proposal> {
     let mut left: VecDeque<Proposal> = candidates.into();
     let mut first = Vec::new();
-    let mut seen: HashMap<u64, i32> = HashMap::new();
+    let mut seen: HashMap<(u64, usize), i32> = HashMap::new();
     while first.len() < count {
         let rank = |proposal: &Proposal| {
-            let alike = seen.get(&points_per_thread(&proposal.schedule)).copied().unwrap_or(0);
+            let alike = seen.get(&kind(&proposal.schedule)).copied().unwrap_or(0);
             proposal.predicted_us.unwrap_or(f64::INFINITY) * ALIKE.powi(alike)
         };
         // Of equals, the first.
         let next = (0..left.len()).min_by(|a, b| rank(&left[*a]).total_cmp(&rank(&left[*b])));
         let Some(next) = next.and_then(|next| left.remove(next)) else { break };
-        *seen.entry(points_per_thread(&next.schedule)).or_default() += 1;
+        *seen.entry(kind(&next.schedule)).or_default() += 1;
         first.push(next);
     }
     first.extend(left);
     first
 }
 
-/// What a thread computes: the most unrolled points in the last nest of a kernel.
-fn points_per_thread(schedule: &Schedule) -> u64 {
+/// What decides how wrong a prediction is: the most unrolled points in the last nest of a kernel, and how many nests write to
+/// shared memory.
+fn kind(schedule: &Schedule) -> (u64, usize) {
     let points = |item: &RootItem| {
         let tiles = item.nests().last().and_then(|own| own.mapping.tiles());
         let sizes = tiles.into_iter().flat_map(|tiles| &tiles.serial).map(|tile| tile.size);
@@ -71,7 +72,8 @@ fn points_per_thread(schedule: &Schedule) -> u64 {
             .map(|size| if let Size::Of(size) = size { u64::from(size) } else { 0 })
             .fold(1, u64::saturating_mul)
     };
-    schedule.root.iter().map(points).max().unwrap_or(0)
+    let shared = schedule.root.iter().flat_map(RootItem::nests).filter(|nest| nest.storage.is_shared());
+    (schedule.root.iter().map(points).max().unwrap_or(0), shared.count())
 }
 
 fn run(session: &mut Session<'_, '_>, count: usize, tried: &mut Vec<Trial>) -> Result<Ended, TuneError> {

@@ -77,7 +77,8 @@
 //!     let device = bench.device().clone();
 //!     let model = warploom::model_for(&device).model;
 //!     let task = Task {
-//!         // Candidates are compared with the reference evaluator at a small size...
+//!         // Candidates, or the default schedule that they are compared with, are compared with the reference evaluator at a
+//!         // small size...
 //!         small: check::of_pipeline(&pipeline, &sizes, &device).map(Arc::new),
 //!         // ...and timed, with noise for inputs, at the full one.
 //!         subject: Arc::new(Subject::noise(pipeline.clone(), sizes.clone(), 1)),
@@ -126,8 +127,8 @@
 //! ## What tuning does for you
 //!
 //! - Candidates are compiled on all cores and timed one at a time.
-//! - A candidate counts only if it gives the reference's bits at a small size and the default
-//!   schedule's bits at the full size. Outputs are poisoned before each run, so that a candidate
+//! - A winner gives the default schedule's bits at the full size, and the default schedule gives
+//!   the reference's bits at a small size. Outputs are poisoned before each run, so that a candidate
 //!   cannot pass with results left over from another one.
 //! - Candidates that spill registers are not run, and slow ones are not timed at length. The best
 //!   few are timed again in turns at the end, so that noise does not pick the winner.
