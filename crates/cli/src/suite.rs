@@ -37,8 +37,8 @@ pub(crate) use report::{Report as Results, Row, SCHEMA, TITLES};
   warploom suite --set operators --rows 'C2D,GMM 10*' --mode top5
 
 Every result is compared with that of the default schedule at the full size, and the default schedule with the reference
-evaluator at a small size. The best schedule is then timed longer, back to back on a stream and as a CUDA graph; the faster of the two counts. The
-interrupt key ends the suite after the current app.
+evaluator at a small size. The best schedule is then timed longer, back to back on a stream and as a CUDA graph; the faster
+of the two counts. The interrupt key ends the suite after the current app.
 
 With -o, writes suite-MODE.json, suite-MODE.md and the schedule of each app as APP.schedule; for operators, writes
 operators-MODE.json, operators-MODE.md and NAME-SHAPE.schedule, and continues from the results that are there. Exits with

@@ -95,11 +95,11 @@ impl Section {
     fn method(&self) -> &'static str {
         match self {
             Section::Suite(_) => {
-                "The suite: the outputs of an app are compared with those of its default schedule at the full size, and \
-                 the default schedule's with the reference at a small size. The app is then timed back to back on a stream and as a CUDA \
-                 graph; the faster of the two counts. Times are those of the kernels only, with inputs in device \
-                 memory. The floor is the time that the device needs at its peak rates to move the inputs and \
-                 outputs, or to do the necessary arithmetic, whichever is longer."
+                "The suite: the outputs of an app are compared with those of its default schedule at the full size, \
+                 and the default schedule's with the reference at a small size. The app is then timed back to back \
+                 on a stream and as a CUDA graph; the faster of the two counts. Times are those of the kernels \
+                 only, with inputs in device memory. The floor is the time that the device needs at its peak rates \
+                 to move the inputs and outputs, or to do the necessary arithmetic, whichever is longer."
             }
             Section::Operators(_) => {
                 "Operators: each is checked and timed as an app of the suite is. The ratio is the better time of a \
