@@ -307,6 +307,20 @@ impl Buffer {
         self.offsets_in(&index_order(&self.region))
     }
 
+    /// [`offsets`](Buffer::offsets) without the first `start`.
+    pub(crate) fn offsets_from(&self, start: usize) -> Offsets {
+        let mut offsets = self.offsets();
+        let mut rest = start;
+        for d in 0..offsets.position.len() {
+            let extent = offsets.extents[d].max(1);
+            offsets.position[d] = rest % extent;
+            offsets.next += offsets.position[d] * offsets.strides[d];
+            rest /= extent;
+        }
+        offsets.left = offsets.left.saturating_sub(start);
+        offsets
+    }
+
     fn offsets_in(&self, order: &[usize]) -> Offsets {
         Offsets {
             extents: order.iter().map(|&d| self.region[d].extent as usize).collect(),

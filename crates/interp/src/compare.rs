@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use rayon::prelude::*;
 use thiserror::Error;
 use warploom_lang::{Range, Region, Type, Value, dispatch};
 
@@ -131,6 +132,23 @@ pub fn compare(
 ) -> Result<Comparison, ShapeMismatch> {
     check_shapes(actual, expected)?;
     Ok(dispatch!(actual.ty(), T => compare_samples::<T>(actual, expected, tolerance)))
+}
+
+/// Samples that are compared at a time.
+pub(crate) const PART: usize = 1 << 16;
+
+/// Whether buffers have the same region, type and bits.
+pub(crate) fn is_identical(actual: &Buffer, expected: &Buffer) -> bool {
+    fn bits<T: Element>(actual: &Buffer, expected: &Buffer) -> bool {
+        let actuals = actual.as_slice::<T>().unwrap_or_default();
+        let wanted = expected.as_slice::<T>().unwrap_or_default();
+        let starts: Vec<usize> = (0..expected.len()).step_by(PART).collect();
+        starts.into_par_iter().all(|start| {
+            let mut offsets = actual.offsets_from(start).zip(expected.offsets_from(start)).take(PART);
+            offsets.all(|(from, to)| actuals[from].to_bits() == wanted[to].to_bits())
+        })
+    }
+    check_shapes(actual, expected).is_ok() && dispatch!(actual.ty(), T => bits::<T>(actual, expected))
 }
 
 pub(crate) fn check_shapes(actual: &Buffer, expected: &Buffer) -> Result<(), ShapeMismatch> {

@@ -18,13 +18,15 @@
 //!
 //! Nearby means at most [`NEARBY`] samples away in every dimension.
 
+mod judge;
+
 use std::convert::Infallible;
 use std::fmt;
 
 use warploom_lang::{Pipeline, Type, Value, bf16, dispatch, f16, rounding};
 
 use crate::buffer::{Buffer, Element};
-use crate::compare::{Mismatch, ShapeMismatch, Tolerance, check_shapes, compare, point};
+use crate::compare::{Mismatch, ShapeMismatch, Tolerance, compare, is_identical};
 
 /// The factor between the spread of the runs and the tolerance derived from it.
 pub const WIDENED: f64 = 4.0;
@@ -220,6 +222,9 @@ impl Expected {
             return Some(format!("there are {} outputs instead of {}", actual.len(), self.outputs.len()));
         }
         self.outputs.iter().zip(actual).find_map(|(output, actual)| {
+            if is_identical(actual, &output.buffer) {
+                return None;
+            }
             match compare(actual, &output.buffer, &Tolerance::default()) {
                 Ok(found) if found.identical => None,
                 Ok(found) => Some(format!("`{}`: {found}", output.name)),
@@ -356,109 +361,6 @@ fn most_nearby(values: &mut [f32], extents: &[usize]) {
 }
 
 impl Output {
-    fn closeness(&self, actual: &Buffer) -> Closeness {
-        let mut found = Closeness {
-            output: self.name.clone(),
-            exact: self.envelope.is_none(),
-            samples: self.buffer.len(),
-            differing: 0,
-            used: 0.0,
-            outliers: 0,
-            max_abs: 0.0,
-            ill_conditioned: false,
-            fault: None,
-        };
-        match check_shapes(actual, &self.buffer) {
-            Err(mismatch) => found.fault = Some(Fault::Shape(mismatch)),
-            Ok(()) => dispatch!(actual.ty(), T => self.compare::<T>(actual, &mut found)),
-        }
-        found
-    }
-
-    fn compare<T: Element>(&self, actual: &Buffer, found: &mut Closeness) {
-        let actuals = actual.as_slice::<T>().unwrap_or_default();
-        let wanted = self.buffer.as_slice::<T>().unwrap_or_default();
-        let mut faults = Faults::default();
-        for (index, (from, to)) in actual.offsets().zip(self.buffer.offsets()).enumerate() {
-            let (sample, wanted) = (actuals[from], wanted[to]);
-            if sample.to_bits() != wanted.to_bits() {
-                let pair = Pair { index, actual: Value::from(sample), expected: Value::from(wanted) };
-                self.judge(&pair, found, &mut faults);
-            }
-        }
-        found.outliers = faults.outliers;
-        let at = |pair: Pair| Mismatch {
-            at: point(self.buffer.region(), pair.index),
-            actual: pair.actual,
-            expected: pair.expected,
-        };
-        let tolerance = |pair: &Pair| {
-            self.envelope.as_ref().map_or(0.0, |envelope| f64::from(envelope.tolerance[pair.index]))
-        };
-        let too_many = faults.outliers > ((OUTLIERS * found.samples as f64) as usize).max(1);
-        found.fault = match faults {
-            Faults { inexact: Some(first), .. } => Some(Fault::Inexact(at(first))),
-            Faults { not_finite: Some(first), by_nature, .. } => {
-                Some(Fault::NotFinite { first: at(first), by_nature })
-            }
-            Faults { out_of_range: Some(first), .. } => {
-                Some(Fault::OutOfRange { tolerance: tolerance(&first), first: at(first) })
-            }
-            Faults { first_outlier: Some(first), .. } if too_many => Some(Fault::Outliers(at(first))),
-            _ => None,
-        };
-    }
-
-    /// Checks a sample whose bits differ from the reference's.
-    fn judge(&self, pair: &Pair, found: &mut Closeness, faults: &mut Faults) {
-        let (actual, expected) = (pair.actual.as_f64(), pair.expected.as_f64());
-        if actual.is_nan() && expected.is_nan() {
-            return;
-        }
-        found.differing += 1;
-        let Some(envelope) = &self.envelope else {
-            faults.inexact.get_or_insert(*pair);
-            return;
-        };
-        if !actual.is_finite() && !expected.is_finite() {
-            return;
-        }
-        if !actual.is_finite() {
-            faults.by_nature = envelope.broken.get(pair.index).copied().unwrap_or(false)
-                && (faults.by_nature || faults.not_finite.is_none());
-            faults.not_finite.get_or_insert(*pair);
-            return;
-        }
-        let tolerance = f64::from(envelope.tolerance[pair.index]);
-        let difference = (actual - expected).abs();
-        if expected.is_finite() {
-            found.max_abs = found.max_abs.max(difference);
-            // Zeros of either sign are equal.
-            if difference <= tolerance {
-                found.used = found.used.max(if difference > 0.0 { difference / tolerance } else { 0.0 });
-                found.ill_conditioned |= self.is_wild(pair, difference);
-                return;
-            }
-        }
-        let (low, high) = envelope.range_nearby(pair.index, &self.buffer);
-        let beyond = tolerance.max(envelope.outlying * low.abs().max(high.abs()));
-        if !(low - beyond..=high + beyond).contains(&actual) {
-            faults.out_of_range.get_or_insert(*pair);
-        }
-        // If the reference is not finite, the sample does not count as an outlier.
-        if expected.is_finite() {
-            faults.outliers += 1;
-            faults.first_outlier.get_or_insert(*pair);
-        }
-        found.ill_conditioned |= !expected.is_finite() || self.is_wild(pair, difference);
-    }
-
-    fn is_wild(&self, pair: &Pair, difference: f64) -> bool {
-        let step = if self.buffer.ty().is_float() { 0.0 } else { 1.0 };
-        let scale = pair.actual.as_f64().abs().max(pair.expected.as_f64().abs());
-        difference > step && difference > ILL_CONDITIONED * scale
-    }
-
     fn conditioning(&self) -> Conditioning {
         let mut known = Conditioning {
             output: self.name.clone(),
@@ -481,43 +383,6 @@ impl Output {
             known.broken = broken.iter().filter(|broken| **broken).count();
         }
         known
-    }
-}
-
-/// A sample that differs from the reference's.
-#[derive(Clone, Copy)]
-struct Pair {
-    index: usize,
-    actual: Value,
-    expected: Value,
-}
-
-#[derive(Default)]
-struct Faults {
-    inexact: Option<Pair>,
-    not_finite: Option<Pair>,
-    by_nature: bool,
-    out_of_range: Option<Pair>,
-    first_outlier: Option<Pair>,
-    outliers: usize,
-}
-
-impl Envelope {
-    /// The range of the runs over the samples nearby.
-    fn range_nearby(&self, index: usize, buffer: &Buffer) -> (f64, f64) {
-        let mut near = vec![0];
-        let (mut stride, mut rest) = (1, index);
-        for range in &buffer.region().0 {
-            let extent = range.extent as usize;
-            let at = rest % extent;
-            rest /= extent;
-            let along = at.saturating_sub(NEARBY)..(at + NEARBY + 1).min(extent);
-            near = near.iter().flat_map(|base| along.clone().map(move |at| base + at * stride)).collect();
-            stride *= extent;
-        }
-        let low = near.iter().map(|place| self.low[*place]).fold(f32::INFINITY, f32::min);
-        let high = near.iter().map(|place| self.high[*place]).fold(f32::NEG_INFINITY, f32::max);
-        (f64::from(low), f64::from(high))
     }
 }
 

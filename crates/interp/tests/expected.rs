@@ -101,6 +101,33 @@ fn outliers_of_two_builds_are_bounded_by_their_largest_difference() {
     assert!(matches!(off(1, 1.5), Some(Fault::OutOfRange { .. })));
 }
 
+/// Large outputs are compared in parts.
+#[test]
+fn faults_of_large_outputs_are_counted_and_placed() {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let pipeline = Pipeline::new("scale", [func("out", (x, y), input.at((x, y)) * 0.3 + 1.0)]).unwrap();
+    let region = Region::of_extents(&[500, 400]);
+    let samples: Vec<f32> = (0..200_000).map(|i| 1.0 + (i % 97) as f32).collect();
+    let of = |samples: &[f32]| Buffer::from_vec::<f32>(region.clone(), samples.to_vec()).unwrap();
+    let reference = of(&samples);
+    let expected = Expected::of_builds(&pipeline, vec![reference.clone()], vec![reference.clone()], None);
+    let mut wrong = samples.clone();
+    for place in [70_123, 150_000, 199_999] {
+        wrong[place] += 1000.0;
+    }
+    for stored in [of(&wrong), of(&wrong).reordered(&[1, 0]).unwrap()] {
+        let close = &expected.closeness(std::slice::from_ref(&stored))[0];
+        assert_eq!((close.differing, close.outliers, close.max_abs), (3, 3, 1000.0));
+        let Some(Fault::OutOfRange { first, .. }) = &close.fault else { panic!("{close}") };
+        assert_eq!(first.at, [123, 140]);
+        let difference = expected.difference(&[stored]).expect("three samples differ");
+        assert!(difference.contains("3 of 200000"), "{difference}");
+    }
+    let turned = reference.reordered(&[1, 0]).unwrap();
+    assert_eq!(expected.difference(&[turned]), None);
+}
+
 #[test]
 fn what_no_rounding_reaches_is_exact() {
     let x = vars!(x);

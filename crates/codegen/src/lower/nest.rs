@@ -117,12 +117,9 @@ impl KernelLowering<'_> {
         let counted = self.counted_lane(placed, &lanes);
         let threads = i64::from(self.threads());
         let (full, all) = (total / threads, total / threads + i64::from(total % threads != 0));
-        let parts = match counted {
-            None => vec![0..full, full..all],
-            Some(_) => vec![0..all],
-        };
+        let full = if counted.is_none() { full } else { 0 };
         let mut stmts = Vec::new();
-        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        for part in [0..full, full..all].into_iter().filter(|part| !part.is_empty()) {
             let mut position = self.start(placed);
             let mut outer = Nesting::default();
             let index = self.flat_index(&mut outer, part, total, counted.as_ref());
