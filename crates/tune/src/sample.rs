@@ -135,15 +135,18 @@ pub enum Origin {
     Random,
     /// It is a neighbour of one of the fastest schedules measured.
     Near,
+    /// A strategy asked for it.
+    Strategy,
 }
 
 impl Origin {
-    const ALL: [(Origin, &'static str); 5] = [
+    const ALL: [(Origin, &'static str); 6] = [
         (Origin::Given, "given"),
         (Origin::Default, "default"),
         (Origin::Search, "search"),
         (Origin::Random, "random"),
         (Origin::Near, "near"),
+        (Origin::Strategy, "strategy"),
     ];
 
     /// The name of the origin in records, such as `search`.
