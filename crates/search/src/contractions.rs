@@ -265,7 +265,8 @@ impl<'a> Contraction<'a> {
             !self.reuses || of_reduction.is_some_and(|kind| loads.iter().any(|load| load.stays_along(kind)))
         };
         let vector = pure.iter().position(|span| span.extent > 1).unwrap_or(0);
-        let mut partial = vec![Partial { serial: Vec::new(), threads: Vec::new(), padded: 1.0, all_or_one: true }];
+        let mut partial =
+            vec![Partial { serial: Vec::new(), threads: Vec::new(), padded: 1.0, all_or_one: true }];
         for span in pure {
             let most = if is_reused(span) { POINTS.1 } else { 1 };
             partial = partial.iter().flat_map(|shorter| shorter.longer(span.extent, most)).collect();
