@@ -234,3 +234,19 @@ impl Sample {
         (rest + regions.chain(texts).chain(kernels).sum::<usize>() + self.status.message().len()) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sample files have the numbers of origins, and databases their names.
+    #[test]
+    fn origins_keep_their_numbers_and_names() {
+        let expected = ["given", "default", "search", "random", "near", "strategy"];
+        for (number, name) in expected.into_iter().enumerate() {
+            let origin = Origin::from_name(name).unwrap();
+            assert_eq!((origin as usize, origin.name()), (number, name));
+        }
+        assert_eq!(Origin::ALL.len(), expected.len());
+    }
+}

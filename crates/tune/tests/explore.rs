@@ -26,12 +26,15 @@ use warploom_tune::worker;
 
 use made_up::{bench, place, subjects, trials, workload};
 
-const TESTS: [(&str, fn()); 9] = [
+const TESTS: [(&str, fn()); 12] = [
     ("every_strategy_finds_a_schedule", every_strategy_finds_a_schedule),
     ("the_same_seed_asks_the_same", the_same_seed_asks_the_same),
     ("a_stopped_run_goes_on", a_stopped_run_goes_on),
     ("a_killed_run_goes_on", a_killed_run_goes_on),
+    ("two_processes_of_one_run_agree", two_processes_of_one_run_agree),
     ("seeds_do_not_mix", seeds_do_not_mix),
+    ("what_spills_is_timed_on_request", what_spills_is_timed_on_request),
+    ("a_strategy_that_repeats_itself_ends", a_strategy_that_repeats_itself_ends),
     ("what_is_refused_costs_nothing", what_is_refused_costs_nothing),
     ("a_strategy_that_changed_its_mind_does_not_go_on", a_strategy_that_changed_its_mind_does_not_go_on),
     ("the_model_asks_for_what_it_likes", the_model_asks_for_what_it_likes),
@@ -211,6 +214,14 @@ fn a_killed_run_goes_on() {
     assert!(repeated <= kills as usize + 2 * 5 * 2, "{repeated} after {kills} kills");
 }
 
+fn two_processes_of_one_run_agree() {
+    let (alone, shared) = (place(), place());
+    let explored = run(&alone.records, FAULTS, &options("opevo", 0));
+    let mut children = [(); 2].map(|()| explorer(&shared.records, &format!("{FAULTS},delay=15")));
+    assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
+    assert_eq!(steps(&shared.records, &explored), steps(&alone.records, &explored));
+}
+
 fn seeds_do_not_mix() {
     let shared = place();
     let both = [0, 1].map(|seed| run(&shared.records, FAULTS, &options("anneal-q", seed)));
@@ -228,6 +239,48 @@ fn seeds_do_not_mix() {
     // What the first run measured is known to any other, and counts as a trial.
     let other = run(&shared.records, FAULTS, &ExploreOptions { finalists: 1, ..options("anneal-q", 0) });
     assert_eq!((other.tuned.progress.done, other.tally), (0, both[0].tally));
+}
+
+fn what_spills_is_timed_on_request() {
+    let failed = |run_spilling: bool| {
+        let place = place();
+        let options = ExploreOptions { run_spilling, ..options("random", 0) };
+        let explored = run(&place.records, "fake:spill=40", &options);
+        let steps = steps(&place.records, &explored);
+        assert!(steps.iter().all(|step| ["", "spilled"].contains(&step.message.as_str())), "{steps:?}");
+        steps.iter().filter(|step| step.outcome == StepOutcome::Failed).count()
+    };
+    assert!((1..24).contains(&failed(false)));
+    assert_eq!(failed(true), 0);
+}
+
+/// Asks for the same point again and again.
+struct Stubborn;
+
+impl Strategy for Stubborn {
+    fn ask(&mut self, space: &dyn Space, most: usize) -> Vec<Point> {
+        vec![space.origin(0); most]
+    }
+
+    fn tell(&mut self, _: &dyn Space, results: &[(Point, Verdict)]) {
+        assert!(results.iter().all(|(_, verdict)| *verdict == results[0].1), "{results:?}");
+    }
+
+    fn key(&self) -> String {
+        "stubborn".to_owned()
+    }
+}
+
+fn a_strategy_that_repeats_itself_ends() {
+    let mut records = Records::open(":memory:").unwrap();
+    let subjects = subjects();
+    let (task, options) = (subjects.task(), options("", 0));
+    let explored = bench("fake").with(|bench| {
+        explore_with(&mut Stubborn, &task, &options, bench, &mut records, &mut |_| {}).unwrap()
+    });
+    assert!(explored.exhausted && matches!(explored.tuned.ended, Ended::Finished));
+    assert_eq!((explored.tally.trials, explored.tally.repeated), (1, explored.tally.steps - 1));
+    assert!((2000..2100).contains(&explored.tally.steps), "{:?}", explored.tally);
 }
 
 /// Asks for any points, refused ones too.
