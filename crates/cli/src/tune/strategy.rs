@@ -21,7 +21,7 @@ const MODEL: &str = "model";
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Strategy")]
 pub(super) struct Exploring {
-    /// Let this strategy choose what is measured
+    /// Tune with this strategy
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(names()), conflicts_with_all = ["iterations", "top"])]
     pub(super) strategy: Option<String>,
     /// Number of schedules that the strategy may try
@@ -36,7 +36,7 @@ pub(super) struct Exploring {
         requires = "strategy"
     )]
     set_strategy: String,
-    /// Number of structures to explore: that of the default schedule, then the best that a search finds
+    /// Number of structures to explore: the default schedule's, then the best of a search
     #[arg(long, value_name = "N", default_value_t = 8, requires = "strategy")]
     templates: usize,
     /// A schedule whose structure is explored too; may be given several times
