@@ -4,6 +4,7 @@ mod interrupt;
 mod measuring;
 mod progress;
 mod report;
+mod strategy;
 mod subject;
 
 use std::io::Write;
@@ -18,6 +19,7 @@ use warploom::cost::{Analytic, CostModel, Network, Weights};
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::autotune::{AutotuneOptions, Autotuned, autotune};
+use warploom::tune::explore::explore;
 use warploom::tune::records::Records;
 use warploom::tune::top::top;
 use warploom::tune::tuning::{Ended, Event, Task, TuneError, Tuned};
@@ -26,7 +28,7 @@ use warploom::tune::worker::Bench;
 use crate::compile::export;
 use crate::error::{Error, Kind};
 use crate::model::read;
-use crate::pipeline::Which;
+use crate::pipeline::{Subject, Which};
 use crate::report::Format;
 use crate::search::duration;
 
@@ -36,18 +38,24 @@ pub(crate) use progress::Progress;
 pub(crate) use report::{TRIAL_TITLES, TrialReport, range_of, trial_cells, trial_table};
 pub(crate) use subject::Tunable;
 
+use strategy::{Exploration, Exploring, Plan};
+
 /// The default database of trials.
 pub(crate) const RECORDS: &str = "tuning.db";
 
 /// Find the fastest schedule by measuring, in a minute or overnight
 ///
 /// With --top, measures the schedules of one search with the best predicted times; with --iterations, searches and measures repeatedly.
+///
+/// With --strategy, a strategy chooses what is measured.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("json", |arg: Arg| arg.help("Print one JSON object per line instead of text")), after_long_help = "Examples:
   warploom tune harris --top 5 -o out                         measure the five schedules with the best predicted times
   warploom tune harris --iterations 20 --time-limit 8h -o out
   warploom tune local_laplacian --iterations 20 --records night.db -o out
   warploom tune mine.json --size 640x480 -o out               a pipeline written by Pipeline::to_json
+  warploom tune harris --strategy opevo --trials 500 -o out   evolution of tiles, orders and copies
+  warploom tune harris --strategy g-bfs --set-strategy rho=10,moves=prime --templates 1
 
 Candidates are compiled on all cores and timed one at a time, in a separate process. A kernel that crashes, hangs or gives
 wrong results costs only its own trial. With --iterations, candidates are compared with the reference evaluator at a small
@@ -58,6 +66,11 @@ Every trial is recorded before the next one begins. To continue after an interru
 is measured twice. Several processes of this machine can tune with the same database at the same time. The interrupt key
 ends the run after the current trial, without loss; pressed twice, it ends the run at once. SIGTERM, a closed terminal and
 a closed --json pipe have the same effect.
+
+A strategy explores the structures of a few schedules, and may change their numbers and orders. Its trials are the schedules
+that it asks for and that are measured or in the database; those that it repeats or that the rules refuse cost nothing. Its
+steps are recorded, and the same command continues them. The strategy `model` is what --iterations does, `model-fixed` ranks
+the same schedules as the others by the model.
 
 With -o, writes the same files as `warploom compile`, for the winner. With --json, prints one JSON object per line: events,
 then the result.
@@ -85,6 +98,8 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
     #[command(flatten)]
     format: Format,
+    #[command(flatten)]
+    exploring: Exploring,
     #[command(flatten)]
     first: FirstModel,
     /// Train the model after each iteration on all trials in the database
@@ -120,6 +135,7 @@ pub(crate) struct Start {
 pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let started = Instant::now();
     let asked = arguments.which.realise(apps)?;
+    let plan = arguments.plan(&asked)?;
     let mut bench = arguments.measuring.open()?;
     let mut records = Records::open(&arguments.records)?;
     let device = bench.device().clone();
@@ -135,14 +151,14 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
         deadline: arguments.time_limit.map(|limit| started + limit),
         stop,
     };
-    let (json, iterates) = (arguments.format.json, arguments.iterations.is_some());
+    let (json, iterates) = (arguments.format.json, matches!(plan, Some(Plan::Iterations(..))));
     let model = arguments.only_model(&start);
     let progress = Progress::new(&asked.name, json, iterates, arguments.time_limit, out);
     let mut progress = progress.predicted_by(model);
     progress.begin(&asked, &device, tunable.small.is_some());
-    let tuned =
-        bench.with(|bench| arguments.run(&task, bench, &mut records, start.weights.clone(), &mut progress));
-    let Autotuned { tuned, weights, iterations } = tuned.map_err(Error::from)?;
+    let done = bench
+        .with(|bench| arguments.run(plan, &task, bench, &mut records, start.weights.clone(), &mut progress));
+    let (Autotuned { tuned, weights, iterations }, exploration) = done?;
     let out = progress.end();
     let Tuned { winner, ended, .. } = &tuned;
     let mut files = match (winner, &arguments.output) {
@@ -151,6 +167,7 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     };
     files.extend(arguments.write_weights(&asked.name, weights.as_ref())?);
     let report = report::Report::new(&asked, &device, &tuned, model, iterations, &arguments.records, files);
+    let report = report.of_strategy(exploration);
     report.print(arguments.format, &tuned, model, out?)?;
     finish(&tuned, &asked.name, ended)
 }
@@ -172,7 +189,8 @@ fn finish(tuned: &Tuned, name: &str, ended: &Ended) -> Result<(), Error> {
 /// The kind of an error during tuning.
 pub(crate) fn kind(error: &TuneError) -> Kind {
     match error {
-        TuneError::Bounds(_) => Kind::Pipeline,
+        TuneError::Bounds(_) | TuneError::Template(_) => Kind::Pipeline,
+        TuneError::Strategy(_) => Kind::Usage,
         TuneError::Measure(_) => Kind::Gpu,
         _ => Kind::File,
     }
@@ -198,27 +216,43 @@ impl Arguments {
         Some(&*start.model)
     }
 
+    /// What to do; `None` measures the best of one search.
+    fn plan(&self, asked: &Subject) -> Result<Option<Plan>, Error> {
+        let samples = self.samples.max(1);
+        match self.iterations {
+            Some(iterations) => Ok(Some(Plan::Iterations(iterations, samples))),
+            None => self.exploring.plan(&asked.pipeline, self.seed, samples),
+        }
+    }
+
     fn run(
         &self,
+        plan: Option<Plan>,
         task: &Task<'_>,
         bench: &mut Bench<'_>,
         records: &mut Records,
         initial: Option<Weights>,
         progress: &mut Progress<'_>,
-    ) -> Result<Autotuned, TuneError> {
+    ) -> Result<(Autotuned, Option<Exploration>), TuneError> {
         let mut observer = |event: &Event<'_>| progress.hear(event);
-        let Some(iterations) = self.iterations else {
-            let tuned = top(task, self.top.max(1), bench, records, &mut observer)?;
-            return Ok(Autotuned { tuned, weights: None, iterations: 0 });
+        let once = |tuned| Autotuned { tuned, weights: None, iterations: 0 };
+        let (iterations, samples) = match plan {
+            None => return Ok((once(top(task, self.top.max(1), bench, records, &mut observer)?), None)),
+            Some(Plan::Explore(options)) => {
+                let explored = explore(task, &options, bench, records, &mut observer)?;
+                let exploration = Exploration::new(&explored);
+                return Ok((once(explored.tuned), Some(exploration)));
+            }
+            Some(Plan::Iterations(iterations, samples)) => (iterations, samples),
         };
-        let samples = self.samples.max(1);
         let options = AutotuneOptions { iterations, samples, initial, ..AutotuneOptions::default() };
         #[cfg(feature = "train")]
         if self.retrain {
             let mut retrainer = retrainer();
-            return autotune(task, &options, bench, records, Some(&mut retrainer), &mut observer);
+            let tuned = autotune(task, &options, bench, records, Some(&mut retrainer), &mut observer)?;
+            return Ok((tuned, None));
         }
-        autotune(task, &options, bench, records, None, &mut observer)
+        Ok((autotune(task, &options, bench, records, None, &mut observer)?, None))
     }
 
     #[cfg(feature = "train")]

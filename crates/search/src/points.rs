@@ -53,17 +53,26 @@ impl Schedules {
         schedules: impl IntoIterator<Item = &'s Schedule>,
         open: Open,
     ) -> Result<Schedules, TemplateError> {
-        let mut templates: Vec<Template> = Vec::new();
+        let mut space = Schedules { templates: Vec::new() };
         for schedule in schedules {
-            let known = templates.iter().any(|template| template.is_of(schedule));
-            if !known && templates.len() < usize::from(u16::MAX) {
-                templates.push(Template::of(problem, schedule, open)?);
-            }
+            space.add(problem, schedule, open)?;
         }
-        if templates.is_empty() {
-            return Err(TemplateError::Empty);
+        match space.templates.is_empty() {
+            true => Err(TemplateError::Empty),
+            false => Ok(space),
         }
-        Ok(Schedules { templates })
+    }
+
+    /// Adds the template of another legal schedule, unless there is one of its structure. Points keep their schedules.
+    ///
+    /// # Errors
+    /// If the schedule is not legal.
+    pub fn add(&mut self, problem: &Problem, schedule: &Schedule, open: Open) -> Result<(), TemplateError> {
+        let known = self.templates.iter().any(|template| template.is_of(schedule));
+        if !known && self.templates.len() < usize::from(u16::MAX) {
+            self.templates.push(Template::of(problem, schedule, open)?);
+        }
+        Ok(())
     }
 
     /// The templates, in the order of their numbers.

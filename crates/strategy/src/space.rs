@@ -5,6 +5,8 @@ mod inputs;
 mod moves;
 mod random;
 
+use std::fmt;
+
 pub use count::{points, size, template_size};
 pub use inputs::inputs;
 pub use moves::{Direction, Moves, Step};
@@ -65,6 +67,27 @@ pub struct Point {
     pub at: Vec<Coordinate>,
 }
 
+/// The template, then the value on each axis, for example `0: 16*4*16 1>0 3`. Points that differ have different texts.
+impl fmt::Display for Point {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:", self.template)?;
+        self.at.iter().try_for_each(|coordinate| write!(out, " {coordinate}"))
+    }
+}
+
+impl fmt::Display for Coordinate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn joined<T: ToString>(values: &[T], between: &str) -> String {
+            values.iter().map(T::to_string).collect::<Vec<_>>().join(between)
+        }
+        match self {
+            Coordinate::Factors(factors) => out.write_str(&joined(factors, "*")),
+            Coordinate::Order(order) => out.write_str(&joined(order, ">")),
+            Coordinate::Index(index) => write!(out, "{index}"),
+        }
+    }
+}
+
 /// Some templates, each with axes of its own.
 pub trait Space {
     /// How many templates there are, at least one.
@@ -78,4 +101,17 @@ pub trait Space {
 
     /// Why the rules refuse a point; `None` if it can be measured.
     fn refusal(&self, point: &Point) -> Option<String>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_text() {
+        let at =
+            vec![Coordinate::Factors(vec![16, 4, 16]), Coordinate::Order(vec![1, 0]), Coordinate::Index(3)];
+        assert_eq!(Point { template: 2, at }.to_string(), "2: 16*4*16 1>0 3");
+        assert_eq!(Point { template: 0, at: Vec::new() }.to_string(), "0:");
+    }
 }

@@ -67,7 +67,7 @@ pub fn autotune(
     };
     let ended = run.resume(&mut session).and_then(|()| run.iterate(&mut session));
     let ended = ended.unwrap_or_else(Ended::Failed);
-    let ended = match finals(&mut session, &ended, options.finalists) {
+    let ended = match session.finals_after(&ended, options.finalists) {
         Ok(()) => ended,
         Err(error) => Ended::Failed(error),
     };
@@ -82,16 +82,6 @@ fn key(task: &Task<'_>, options: &AutotuneOptions, retrains: bool) -> String {
     let model = task.model.name();
     let measured = options.samples;
     format!("{model} {retrains} {measured} {seed} {beam} {passes} {samples} {sampling} {freezing}")
-}
-
-/// Runs the final rounds against noise, except after a failure. If the user stopped the run, only
-/// checks the best schedule.
-fn finals(session: &mut Session<'_, '_>, ended: &Ended, finalists: usize) -> Result<(), TuneError> {
-    match ended {
-        Ended::Failed(_) => Ok(()),
-        Ended::Stopped => session.finals(1, false),
-        Ended::Finished | Ended::TimeLimit => session.finals(finalists, true),
-    }
 }
 
 /// The candidates chosen for an iteration.

@@ -5,14 +5,15 @@
 //! and their predicted cost. A [`Workload`](workload::Workload) is a pipeline with data; it runs on
 //! the reference evaluator, in the simulator or on a GPU.
 //!
-//! [`top()`](top::top) and [`autotune()`](autotune::autotune) measure on a GPU to find the fastest
-//! schedule. They are built on [`measure()`](measure::measure), which times many schedules,
+//! [`top()`](top::top), [`autotune()`](autotune::autotune) and [`explore()`](explore::explore) measure on a GPU to find the
+//! fastest schedule. They are built on [`measure()`](measure::measure), which times many schedules,
 //! [`worker`], which compiles and runs them in separate processes that are allowed to fail, and
 //! [`records`], a database of every result. [`sample`] defines the training data of the cost model.
 
 pub mod autotune;
 pub mod cache;
 pub mod explain;
+pub mod explore;
 pub mod given;
 pub mod measure;
 pub mod one_shot;

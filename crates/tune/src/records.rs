@@ -21,6 +21,7 @@ mod rows;
 mod runs;
 mod schema;
 mod sensible;
+mod steps;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -39,6 +40,7 @@ pub use claims::Claim;
 pub use error::RecordsError;
 pub use exchange::Imported;
 pub use runs::{FinishedIteration, RunKey, RunState};
+pub use steps::{Step, StepOutcome};
 
 /// How long to wait for another process's write transaction.
 const BUSY: Duration = Duration::from_secs(20);
@@ -342,7 +344,7 @@ fn frozen(path: &Path) -> Option<PathBuf> {
 }
 
 /// The hash that identifies a schedule within a problem, in hexadecimal.
-fn schedule_hash(text: &str) -> String {
+pub(crate) fn schedule_hash(text: &str) -> String {
     rows::hexadecimal(xxh3_128(text.as_bytes()))
 }
 

@@ -135,15 +135,18 @@ pub enum Origin {
     Random,
     /// It is a neighbour of one of the fastest schedules measured.
     Near,
+    /// A strategy asked for it.
+    Strategy,
 }
 
 impl Origin {
-    const ALL: [(Origin, &'static str); 5] = [
+    const ALL: [(Origin, &'static str); 6] = [
         (Origin::Given, "given"),
         (Origin::Default, "default"),
         (Origin::Search, "search"),
         (Origin::Random, "random"),
         (Origin::Near, "near"),
+        (Origin::Strategy, "strategy"),
     ];
 
     /// The name of the origin in records, such as `search`.
@@ -229,5 +232,21 @@ impl Sample {
         let kernels = self.kernels.iter().map(|kernel| size_of::<KernelUse>() + kernel.name.len());
         let rest = size_of::<Sample>() + size_of_val(self.sizes.params.as_slice());
         (rest + regions.chain(texts).chain(kernels).sum::<usize>() + self.status.message().len()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sample files have the numbers of origins, and databases their names.
+    #[test]
+    fn origins_keep_their_numbers_and_names() {
+        let expected = ["given", "default", "search", "random", "near", "strategy"];
+        for (number, name) in expected.into_iter().enumerate() {
+            let origin = Origin::from_name(name).unwrap();
+            assert_eq!((origin as usize, origin.name()), (number, name));
+        }
+        assert_eq!(Origin::ALL.len(), expected.len());
     }
 }

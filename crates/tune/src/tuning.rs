@@ -2,7 +2,7 @@
 //!
 //! [`top()`](crate::top::top) measures the few schedules with the best predicted times.
 //! [`autotune()`](crate::autotune::autotune) alternates searches and measurements for a number of
-//! iterations. Both claim candidates in [`Records`](crate::records::Records) and measure them with
+//! iterations. [`explore()`](crate::explore::explore) asks a strategy. All claim candidates in [`Records`](crate::records::Records) and measure them with
 //! a [`Bench`](crate::worker::Bench). At the end they time the best candidates in interleaved
 //! rounds, so that noise does not decide the winner.
 
@@ -20,7 +20,9 @@ use warploom_cost::CostModel;
 use warploom_lang::BoundsError;
 use warploom_schedule::schedule::Schedule;
 use warploom_search as search;
+use warploom_search::points::TemplateError;
 
+use crate::explore::Tally;
 use crate::measure::{Check, MeasureError, Subject};
 use crate::records::{RecordsError, Trial};
 
@@ -57,6 +59,22 @@ pub enum Event<'a> {
         /// Number of the iteration, from 0.
         iteration: usize,
         /// Total number of iterations.
+        of: usize,
+    },
+    /// A strategy starts or goes on.
+    Exploring {
+        /// The run: the strategy with its settings and seed, the space and the number of trials.
+        run: &'a str,
+        /// The templates of its space.
+        templates: usize,
+        /// The steps that the records have.
+        recorded: usize,
+    },
+    /// A strategy was told what became of the points that it asked for.
+    Stepped {
+        /// All steps of the run.
+        tally: Tally,
+        /// The number of trials that the run may have.
         of: usize,
     },
     /// A set of candidates is about to be measured.
@@ -151,6 +169,21 @@ pub enum TuneError {
     /// No candidate can be measured any more.
     #[error(transparent)]
     Measure(#[from] MeasureError),
+    /// There is no such strategy, or it cannot be set like this.
+    #[error(transparent)]
+    Strategy(#[from] warploom_strategy::Error),
+    /// A schedule that was given is no template.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// The strategy asks for another point than it did when the run was recorded.
+    #[error(
+        "step {step} of this run asks for another schedule than the records say, so the run cannot go on; \
+         give another seed or another database"
+    )]
+    Diverged {
+        /// The number of the step, from 0.
+        step: usize,
+    },
 }
 
 /// A callback that receives progress events.

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
 use warploom_target::Device;
 use warploom_tune::records::{
-    Claim, FinishedIteration, Imported, ProblemId, Records, RecordsError, RunKey, Trial,
+    Claim, FinishedIteration, Imported, ProblemId, Records, RecordsError, RunKey, Step, StepOutcome, Trial,
 };
 use warploom_tune::sample::{KernelUse, Origin, Sample, Shard, Sizes, Status, Times};
 
@@ -180,6 +180,68 @@ fn iterations_are_kept_by_run() {
     // What has begun is not finished.
     let finished = FinishedIteration { run: one, number: 1, last_trial: 2 };
     assert_eq!(records.iterations(problem).unwrap(), [finished]);
+}
+
+fn asked(point: &str) -> Step {
+    Step::new(point.to_owned(), Some(format!("hash of {point}")), StepOutcome::Asked)
+}
+
+#[test]
+fn steps_are_asked_once_and_answered_once() {
+    let place = place();
+    let (mut records, problem) = open(&place.path);
+    let (one, other) = (RunKey("opevo seed=1".into()), RunKey("opevo seed=2".into()));
+    let refused =
+        Step { message: "too many threads".into(), ..Step::new("c".into(), None, StepOutcome::Refused) };
+    let question = [asked("a"), asked("b"), refused];
+    assert_eq!(records.ask_steps(problem, &one, 0, &question).unwrap(), question);
+    // What is stored stays, whoever asks.
+    let known = asked("a").of_trial(&Trial { id: 9, ..trial("a", 3.0) }, false);
+    assert_eq!(records.ask_steps(problem, &one, 0, &[known]).unwrap(), question[..1]);
+
+    for schedule in ["a", "b"] {
+        records.record(problem, &trial(schedule, 0.1 + 0.2)).unwrap();
+    }
+    let spilled = Trial { id: 2, ..failed("b", Status::Spilled("12 bytes".into())) };
+    let answers = [
+        asked("a").of_trial(&Trial { id: 1, ..trial("a", 0.1 + 0.2) }, true),
+        asked("b").of_trial(&spilled, true),
+    ];
+    assert_eq!((answers[0].outcome, answers[0].time_us), (StepOutcome::Measured, Some(0.1 + 0.2)));
+    assert_eq!((answers[1].outcome, answers[1].message.as_str()), (StepOutcome::Failed, "spilled"));
+    assert_eq!(records.answer_steps(problem, &one, 0, &answers).unwrap(), answers);
+    let later = asked("a").of_trial(&Trial { id: 1, ..trial("a", 7.0) }, true);
+    assert_eq!(records.answer_steps(problem, &one, 0, &[later]).unwrap(), answers[..1], "answered twice");
+
+    records.ask_steps(problem, &one, 3, &[asked("d")]).unwrap();
+    assert!(records.steps(problem, &other).unwrap().is_empty());
+    drop(records);
+    let (records, _) = open(&place.path);
+    let expected: Vec<Step> = answers.into_iter().chain([question[2].clone(), asked("d")]).collect();
+    assert_eq!(records.steps(problem, &one).unwrap(), expected);
+}
+
+/// A database as the program made it before there were steps.
+fn first_version(path: &Path) {
+    let (mut records, problem) = open(path);
+    records.record(problem, &trial("old", 2.0)).unwrap();
+    drop(records);
+    let other = rusqlite::Connection::open(path).unwrap();
+    other.execute_batch("DROP TABLE steps; PRAGMA user_version = 1").unwrap();
+}
+
+#[test]
+fn databases_of_the_first_version_are_upgraded() {
+    let place = place();
+    first_version(&place.path);
+    thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(|| drop(open(&place.path))))));
+    let (mut records, problem) = open(&place.path);
+    assert_eq!(records.trials(None).unwrap().len(), 1, "nothing is lost");
+    let run = RunKey("random seed=0".into());
+    assert_eq!(records.ask_steps(problem, &run, 0, &[asked("a")]).unwrap(), [asked("a")]);
+    let other = rusqlite::Connection::open(&place.path).unwrap();
+    let version: i64 = other.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, 2);
 }
 
 #[test]

@@ -5,33 +5,31 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a test says what it does")]
 
+mod made_up;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
 use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_cost::{Analytic, Weights};
-use warploom_interp::buffer::Buffer;
-use warploom_lang::{Input, Pipeline, Region, func, vars};
 use warploom_schedule::schedule::Schedule;
-use warploom_search as search;
 use warploom_target::Device;
 use warploom_tune::autotune::{AutotuneOptions, Autotuned, autotune};
 use warploom_tune::given::given;
-use warploom_tune::measure::{Check, MeasureError, Subject};
+use warploom_tune::measure::MeasureError;
 use warploom_tune::records::{Records, RecordsError, Trial};
 use warploom_tune::retrain::Retrain;
 use warploom_tune::sample::{Origin, Shard};
 use warploom_tune::top::top;
 use warploom_tune::tuning::{Ended, Event, Task, TuneError, Tuned};
-use warploom_tune::worker::{self, BenchOptions, OpenBench, Patience, WorkerProgram};
-use warploom_tune::workload::Workload;
+use warploom_tune::worker::{self, BenchOptions, OpenBench, WorkerProgram};
+
+use made_up::{bench, place, subjects, trials, workload};
 
 const TESTS: [(&str, fn()); 12] = [
     ("the_best_of_five_wins", the_best_of_five_wins),
@@ -65,57 +63,6 @@ fn main() {
     }
 }
 
-fn workload(width: i64) -> Workload {
-    let (x, y) = vars!(x, y);
-    let input = Input::f32("input", 2);
-    let edge = input.repeat_edge();
-    let row = func("row", (x, y), edge.at((x - 1, y)) + edge.at((x + 1, y)));
-    let column = func("column", (x, y), row.at((x, y - 1)) * row.at((x, y + 1)));
-    let blur = func("blur", (x, y), column.at((x, y)) + row.at((x, y)));
-    let pipeline = Pipeline::new("blur", [blur]).unwrap();
-    let region = Region::of_extents(&[width, width]);
-    let buffer = Buffer::from_fn::<f32>(region.clone(), |at| (at[0] * 7 + at[1]) as f32).unwrap();
-    Workload { pipeline, inputs: vec![buffer], params: Vec::new(), outputs: vec![region] }
-}
-
-/// What every run here has.
-struct Subjects {
-    subject: Arc<Subject>,
-    small: Arc<Check>,
-    model: Analytic,
-    stop: AtomicBool,
-}
-
-fn subjects() -> Subjects {
-    Subjects {
-        subject: Arc::new(Subject::of(&workload(300)).unwrap()),
-        small: Arc::new(Check::of_workload(workload(17), None).unwrap()),
-        model: Analytic::new(&Device::preset("h200").unwrap()),
-        stop: AtomicBool::new(false),
-    }
-}
-
-impl Subjects {
-    fn task(&self) -> Task<'_> {
-        Task {
-            subject: self.subject.clone(),
-            small: Some(self.small.clone()),
-            tolerance: None,
-            model: &self.model,
-            search: search::Options { beam: 4, passes: 2, samples: 12, threads: 1, ..Default::default() },
-            deadline: None,
-            stop: &self.stop,
-        }
-    }
-}
-
-fn bench(fake: &str) -> OpenBench {
-    let patience =
-        Patience { compile: Duration::from_secs(2), run: Duration::from_secs(2), ..Patience::default() };
-    let fake = Some(fake.parse().unwrap());
-    OpenBench::open(&BenchOptions { fake, patience, threads: 2, ..BenchOptions::default() }).unwrap()
-}
-
 fn options(iterations: usize) -> AutotuneOptions {
     // Without finals, what is timed is what is tried.
     AutotuneOptions { iterations, samples: 8, finalists: 1, initial: None }
@@ -132,21 +79,6 @@ fn tune_top(records: &Path, fake: &str, count: usize) -> Tuned {
     let mut records = Records::open(records).unwrap();
     let subjects = subjects();
     bench(fake).with(|bench| top(&subjects.task(), count, bench, &mut records, &mut |_| {}).unwrap())
-}
-
-struct Place {
-    folder: TempDir,
-    records: PathBuf,
-}
-
-fn place() -> Place {
-    let folder = tempfile::tempdir().unwrap();
-    let records = folder.path().join("tuning.db");
-    Place { folder, records }
-}
-
-fn trials(records: &Path) -> Vec<Trial> {
-    Records::open_existing(records).unwrap().trials(None).unwrap()
 }
 
 /// The status of every schedule.

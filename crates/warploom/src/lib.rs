@@ -62,6 +62,7 @@ pub use warploom_runtime as runtime;
 pub use warploom_schedule as schedule;
 pub use warploom_search as search;
 pub use warploom_sim as sim;
+pub use warploom_strategy as strategy;
 pub use warploom_target as target;
 pub use warploom_tensor as tensor;
 pub use warploom_tune as tune;

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::progress::{self, Unit};
 use crate::report;
+use crate::show;
 
 /// The schema of the JSON lines.
 pub(crate) const SCHEMA: &str = "warploom.tune/2";
@@ -94,6 +95,9 @@ impl<'a> Progress<'a> {
                 }
                 self.shown.set_message("searching");
             }
+            Event::Exploring { templates, .. } => {
+                self.shown.say(&format!("the space has {}", show::count(*templates, "template")));
+            }
             Event::Measured { progress, .. } => self.show(*progress),
             Event::Retrained { before, after } => {
                 let number = |regret: &Option<f64>| regret.map_or("-".to_owned(), |it| format!("{it:.2}"));
@@ -163,6 +167,10 @@ fn as_json(event: &Event<'_>, model: Option<&dyn CostModel>) -> Option<Json> {
         Event::Retrained { before, after } => {
             json!({ "event": "retrained", "regret_before": before, "regret_after": after })
         }
+        Event::Exploring { run, templates, recorded } => {
+            json!({ "event": "exploring", "run": run, "templates": templates, "recorded": recorded })
+        }
+        Event::Stepped { tally, of } => json!({ "event": "stepped", "tally": tally, "of": of }),
         Event::Retiming { finalists } => json!({ "event": "retiming", "finalists": finalists }),
         _ => return None,
     })

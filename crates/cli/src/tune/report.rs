@@ -11,6 +11,7 @@ use warploom::tune::sample::{KernelUse, Origin, Status};
 use warploom::tune::tuning::{Ended, Progress, Tuned};
 
 use super::progress::SCHEMA;
+use super::strategy::Exploration;
 use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
@@ -147,6 +148,8 @@ pub(super) struct Report {
     trials: Vec<TrialReport>,
     progress: Progress,
     iterations: usize,
+    /// What the strategy did; `null` without one.
+    exploration: Option<Exploration>,
     records: String,
     files: Vec<String>,
 }
@@ -179,9 +182,15 @@ impl Report {
             trials: tuned.shown.iter().map(|trial| TrialReport::new(trial, model)).collect(),
             progress: tuned.progress,
             iterations,
+            exploration: None,
             records: records.display().to_string(),
             files,
         }
+    }
+
+    /// Adds what a strategy did.
+    pub(super) fn of_strategy(self, exploration: Option<Exploration>) -> Report {
+        Report { exploration, ..self }
     }
 
     pub(super) fn print(
@@ -219,6 +228,7 @@ impl Report {
             "{}{} on {}: {head}{checked}; {trials}, {invalid} invalid{why}, in {}\n",
             self.app, self.sizes, self.device, self.records
         );
+        text += &self.exploration.as_ref().map(Exploration::text).unwrap_or_default();
         if !tuned.shown.is_empty() {
             text += &format!("\n{}", trial_table(&tuned.shown, best.map(|winner| winner.trial.id), model));
             if tuned.shown.iter().any(|trial| range_of(trial, model).is_some()) {

@@ -20,8 +20,9 @@ use crate::place::{Place, Ran};
 use crate::stubbed::write_stub;
 
 /// Parts of commands that would take long, and what stands for them.
-const SMALLER: [(&str, &str); 7] = [
+const SMALLER: [(&str, &str); 8] = [
     ("--iterations 20", "--iterations 2"),
+    ("--trials 500", "--trials 10"),
     ("--time-limit 8h", "--time-limit 60s"),
     ("--pipelines 300", "--pipelines 30"),
     ("--pipelines 60", "--pipelines 4"),
@@ -165,7 +166,7 @@ fn the_page_on_tuning_runs() {
     let page = Page::new("docs/tuning.md");
     // A night's records, short as it was.
     page.run("warploom tune harris --iterations 3");
-    page.run_all(7);
+    page.run_all(11);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::place::{Place, Ran};
 const SEARCH: &str = "--samples 2 --beam 2 --passes 1";
 
 /// One run for every report that needs no GPU, in this order in one folder.
-const COMMANDS: [&str; 39] = [
+const COMMANDS: [&str; 40] = [
     "apps",
     "apps --export harris.json",
     "graph blur",
@@ -38,6 +38,7 @@ const COMMANDS: [&str; 39] = [
     "tune blur --size 64x48 SEARCH --iterations 2 --fake fake:crash=20,spill=20",
     "tune blur --size 64x48 SEARCH --iterations 3 --fake fake:crash=20,spill=20",
     "tune brighten --size 64x48 SEARCH --top 1 --fake fake",
+    "tune blur --size 64x48 SEARCH --strategy random --trials 4 --fake fake",
     "suite --apps blur --sizes small --samples 2 --fake fake",
     "suite --set operators --rows moments*128x2304 --samples 2 --fake fake",
     "records list",

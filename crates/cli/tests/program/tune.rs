@@ -62,6 +62,58 @@ fn autotuning_goes_on_where_it_was_and_says_what_it_does() {
 }
 
 #[test]
+fn strategies_choose_what_is_measured_and_go_on() {
+    let place = Place::new();
+    let command =
+        format!("tune blur {QUICK} --strategy opevo --set-strategy q=0.3,parents=4 --trials 10 --seed 7");
+    let ran = place.run(&format!("{command} --fake fake:spill=10 -o out --json"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let all = lines(&ran);
+    let of = |event: &str| all.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
+    assert_eq!(of("exploring").len(), 1);
+    let run = of("exploring")[0]["run"].as_str().unwrap();
+    assert!(run.starts_with("opevo parents=4 children=2 q=0.3 hop=0.1 seed=7 trials=10 templates="), "{run}");
+    let last = all.last().unwrap();
+    let exploration = &last["exploration"];
+    assert_eq!((&exploration["trials"], exploration["run"].as_str()), (&Json::from(10), Some(run)));
+    assert_eq!(of("stepped").last().unwrap()["tally"]["trials"], 10);
+    // The default schedule is one more.
+    assert_eq!((of("measured").len(), trials(&place)), (11, 11));
+    assert!(exploration["best_us"].as_f64() >= last["best"]["min_us"].as_f64());
+    assert!(place.path("out/blur.schedule").is_file());
+
+    let again = place.run(&format!("{command} --fake fake:spill=10"));
+    assert!(again.out.contains("no new trials"), "{}", again.out);
+    assert!(again.out.contains("\nopevo: best ") && again.out.contains("; 10 trials in "), "{}", again.out);
+    assert!(again.err.contains("note: continuing after "), "{}", again.err);
+    let model = place.run(&format!("tune blur {QUICK} --strategy model --trials 12 --fake fake --json"));
+    let last = lines(&model).pop().unwrap();
+    assert_eq!((&last["iterations"], &last["exploration"]), (&Json::from(2), &Json::Null));
+}
+
+#[test]
+fn strategies_that_there_are_not_are_usage_errors() {
+    let place = Place::new();
+    let answer = |arguments: &str| {
+        let ran = place.run(&format!("tune blur {QUICK} --fake fake {arguments}"));
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments}: {}", ran.err);
+        ran.err
+    };
+    let unknown = answer("--strategy opevoo");
+    assert!(unknown.contains("opevoo") && unknown.contains("anneal-q, model-fixed, model"), "{unknown}");
+    assert_eq!(
+        answer("--strategy opevo --set-strategy p=0.3"),
+        "error: --set-strategy: there is no setting `p`; there are parents, children, q, hop\n"
+    );
+    assert!(answer("--strategy opevo --set-strategy q=2").contains("`q` cannot be `2`"));
+    assert!(answer("--strategy model --set-strategy q=0.1").contains("has no settings"));
+    assert!(answer("--trials 10").contains("--strategy"));
+    assert!(answer("--strategy random --iterations 3").contains("cannot be used with"));
+    assert!(answer("--strategy random --template none.schedule").contains("none.schedule"));
+    assert!(!place.path("tuning.db").exists(), "nothing was begun");
+}
+
+#[test]
 fn failures_have_their_exit_codes() {
     let place = Place::new();
     let tune = format!("tune blur {QUICK} --top 2");

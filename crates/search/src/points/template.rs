@@ -102,6 +102,11 @@ impl Template {
         &self.axes
     }
 
+    /// The problem that its schedules are for: that of the rewritten pipeline.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
     /// The schedule that the template was made from.
     pub fn origin(&self) -> &Schedule {
         &self.origin

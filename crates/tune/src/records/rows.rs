@@ -240,7 +240,7 @@ fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Res
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into()))
 }
 
-fn unreadable(column: usize, text: &str) -> rusqlite::Error {
+pub(super) fn unreadable(column: usize, text: &str) -> rusqlite::Error {
     let message = format!("`{text}` is not known");
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, message.into())
 }

@@ -10,7 +10,7 @@ use super::BUSY;
 use super::error::RecordsError;
 
 /// Version of the schema.
-pub(super) const SCHEMA: i64 = 1;
+pub(super) const SCHEMA: i64 = 2;
 
 /// SQLite application id of a records database: "WPLM".
 const APPLICATION: i64 = 0x5750_4c4d;
@@ -87,6 +87,27 @@ CREATE TABLE iterations (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// What schema 2 adds.
+const STEPS: &str = "
+CREATE TABLE steps (
+    problem INTEGER NOT NULL REFERENCES problems,
+    -- The strategy with its settings and seed, the space and the number of trials.
+    run TEXT NOT NULL,
+    -- From 0.
+    step INTEGER NOT NULL,
+    point TEXT NOT NULL,
+    -- Not if the point is refused.
+    schedule_hash TEXT,
+    outcome TEXT NOT NULL,
+    trial INTEGER REFERENCES trials,
+    -- What the strategy was told.
+    time_us REAL,
+    message TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (problem, run, step)
+) STRICT, WITHOUT ROWID;
+";
+
 /// Creates the tables of a new file; rejects a file that is not a records database.
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), RecordsError> {
     let failed = |error| RecordsError::of(path, error);
@@ -95,6 +116,7 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Re
         create(connection).map_err(failed)?;
     }
     check(connection, path)?;
+    upgrade(connection).map_err(failed)?;
     // A committed trial survives a power loss.
     connection.pragma_update(None, "synchronous", "full").map_err(failed)
 }
@@ -122,8 +144,9 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), RecordsE
 
 /// A schema object that belongs neither to our tables nor to SQLite itself: its kind and name.
 fn foreign(connection: &Connection) -> rusqlite::Result<Option<(String, String)>> {
-    let ours: Vec<&str> = TABLES
-        .lines()
+    let ours: Vec<&str> = [TABLES, STEPS]
+        .into_iter()
+        .flat_map(str::lines)
         .filter_map(|line| line.strip_prefix("CREATE TABLE ")?.strip_suffix(" ("))
         .chain(["sqlite_sequence", "sqlite_stat1", "sqlite_stat4"])
         .collect();
@@ -166,11 +189,29 @@ fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("SELECT count(*) = 0 FROM sqlite_master", [], |row| row.get(0))
 }
 
+/// Adds what databases of earlier versions lack.
+fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
+    let version = |connection: &Connection| -> rusqlite::Result<i64> {
+        connection.pragma_query_value(None, "user_version", |row| row.get(0))
+    };
+    if version(connection)? >= SCHEMA {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have done it first.
+    if version(&transaction)? < SCHEMA {
+        transaction.execute_batch(STEPS)?;
+        transaction.pragma_update(None, "user_version", SCHEMA)?;
+    }
+    transaction.commit()
+}
+
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have created the tables first.
     if is_empty(&transaction)? {
         transaction.execute_batch(TABLES)?;
+        transaction.execute_batch(STEPS)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", SCHEMA)?;
     }

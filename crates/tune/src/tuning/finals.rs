@@ -6,7 +6,7 @@ use warploom_schedule::schedule::Schedule;
 use warploom_target::Program;
 
 use super::session::Session;
-use super::{Event, TuneError};
+use super::{Ended, Event, TuneError};
 use crate::measure::{Failure, MeasureError, at_once, both_builds, compare_builds};
 use crate::records::Trial;
 use crate::sample::Status;
@@ -24,6 +24,16 @@ struct Finalist {
 }
 
 impl Session<'_, '_> {
+    /// Runs the final rounds against noise, except after a failure. If the user stopped the run, only
+    /// checks the best schedule.
+    pub fn finals_after(&mut self, ended: &Ended, finalists: usize) -> Result<(), TuneError> {
+        match ended {
+            Ended::Failed(_) => Ok(()),
+            Ended::Stopped => self.finals(1, false),
+            Ended::Finished | Ended::TimeLimit => self.finals(finalists, true),
+        }
+    }
+
     /// Checks the `count` best trials at the full size. If `rounds` is set, also times them in
     /// interleaved rounds. The results go to the records.
     pub fn finals(&mut self, count: usize, rounds: bool) -> Result<(), TuneError> {

@@ -1,0 +1,200 @@
+//! Lets a strategy choose what is measured.
+//!
+//! A [strategy](warploom_strategy::Strategy) asks for points of a [space](warploom_search::points) whose templates are the
+//! structures of some schedules: the default one, those that are given, and the best that a search finds. Points are measured as
+//! in all tuning, and the strategy is told their times.
+//!
+//! Every step of a run is recorded. The same run, when it is started again, asks the strategy again and answers from the
+//! records, until it is where it was; so strategies need not be stored.
+
+mod model_fixed;
+mod run;
+
+use serde::Serialize;
+use warploom_schedule::schedule::Schedule;
+use warploom_search as search;
+use warploom_search::points::{Open, Schedules, TemplateError};
+use warploom_strategy::{Settings, Strategy};
+
+use self::model_fixed::{ModelFixed, ModelFixedSettings};
+use self::run::Run;
+use crate::records::{Records, RunKey};
+use crate::tuning::{Ended, Event, Observer, Session, Task, TuneError, Tuned};
+use crate::worker::Bench;
+
+/// The name of the strategy that ranks points of the templates by the task's cost model.
+pub const MODEL_FIXED: &str = "model-fixed";
+
+/// What a strategy may do, and where.
+#[derive(Clone, Debug)]
+pub struct ExploreOptions {
+    /// The name of the strategy: one of [`names`].
+    pub strategy: String,
+    /// Its settings, such as `q=0.3,parents=20`; those that are not named have defaults.
+    pub settings: String,
+    /// Seed of its random choices.
+    pub seed: u64,
+    /// Number of schedules that are measured or found in the records.
+    pub trials: usize,
+    /// Schedules whose structures are templates, after the default schedule.
+    pub given: Vec<Schedule>,
+    /// Number of templates. A search finds those that are missing, if it finds so many.
+    pub templates: usize,
+    /// What the points of a template differ in.
+    pub open: Open,
+    /// Whether schedules that spill registers are measured. Otherwise they count as failed.
+    pub run_spilling: bool,
+    /// Number of the best schedules that are timed against each other at the end.
+    pub finalists: usize,
+}
+
+impl Default for ExploreOptions {
+    fn default() -> ExploreOptions {
+        ExploreOptions {
+            strategy: "opevo".to_owned(),
+            settings: String::new(),
+            seed: 0,
+            trials: 1000,
+            given: Vec::new(),
+            templates: 8,
+            open: Open::ALL,
+            run_spilling: false,
+            finalists: 5,
+        }
+    }
+}
+
+/// The steps of a run so far.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Tally {
+    /// Points that the strategy asked for.
+    pub steps: usize,
+    /// Those that were measured or found in the records.
+    pub trials: usize,
+    /// Those with the schedule of an earlier step.
+    pub repeated: usize,
+    /// Those that the rules refuse.
+    pub refused: usize,
+    /// The shortest time that the strategy was told, in microseconds.
+    pub best_us: Option<f64>,
+}
+
+/// The result of a run.
+#[derive(Debug)]
+pub struct Explored {
+    /// The best schedule of the problem, and why the run ended.
+    pub tuned: Tuned,
+    /// The key of the run's steps in the records.
+    pub run: RunKey,
+    /// Number of templates of the space.
+    pub templates: usize,
+    /// All steps, including those of earlier processes.
+    pub tally: Tally,
+    /// Whether the strategy ended before its trials were used up.
+    pub exhausted: bool,
+}
+
+/// The names of all strategies for [`explore`].
+pub fn names() -> Vec<&'static str> {
+    warploom_strategy::names().into_iter().chain([MODEL_FIXED]).collect()
+}
+
+/// Whether the strategy exists and can be set as the options say. For programs that want to know before they measure.
+///
+/// # Errors
+/// If there is no such strategy, or it has no such setting.
+pub fn check(options: &ExploreOptions) -> Result<(), warploom_strategy::Error> {
+    match options.strategy.as_str() {
+        MODEL_FIXED => ModelFixedSettings::default().parse(&options.settings).map(|_| ()),
+        _ => warploom_strategy::make(&options.strategy, options.trials, 0, &options.settings).map(|_| ()),
+    }
+}
+
+/// Measures what a strategy asks for, until its trials are used up. The default schedule is measured too, so that the
+/// result is not slower. An interrupted run resumes where it stopped.
+///
+/// # Errors
+/// If tuning cannot start. Later failures are in [`Tuned::ended`], along with the results measured
+/// before.
+pub fn explore(
+    task: &Task<'_>,
+    options: &ExploreOptions,
+    bench: &mut Bench<'_>,
+    records: &mut Records,
+    observer: Observer<'_>,
+) -> Result<Explored, TuneError> {
+    check(options)?;
+    let mut session = Session::new(task, bench, records, observer)?;
+    let space = space(&mut session, options)?;
+    let ExploreOptions { strategy, settings, trials, seed, .. } = options;
+    if strategy == MODEL_FIXED {
+        let settings = ModelFixedSettings::default().parse(settings)?;
+        let mut strategy = ModelFixed::new(settings, *seed, &space, task.model);
+        return Ok(follow(session, options, &space, &mut strategy));
+    }
+    let mut strategy = warploom_strategy::make(strategy, *trials, *seed, settings)?;
+    Ok(follow(session, options, &space, &mut *strategy))
+}
+
+/// The same for a strategy of your own. The name, the settings and the seed of the options are not used.
+///
+/// # Errors
+/// As those of [`explore`].
+pub fn explore_with(
+    strategy: &mut dyn Strategy,
+    task: &Task<'_>,
+    options: &ExploreOptions,
+    bench: &mut Bench<'_>,
+    records: &mut Records,
+    observer: Observer<'_>,
+) -> Result<Explored, TuneError> {
+    let mut session = Session::new(task, bench, records, observer)?;
+    let space = space(&mut session, options)?;
+    Ok(follow(session, options, &space, strategy))
+}
+
+/// The space: the structures of the default schedule, of those given, and of the best candidates of a search. It does not
+/// depend on the seed, so runs with different seeds are comparable.
+fn space(session: &mut Session<'_, '_>, options: &ExploreOptions) -> Result<Schedules, TuneError> {
+    // The default schedule may need more than the device has.
+    let default = Some(session.default().schedule).filter(|default| session.problem.is_legal(default));
+    let first: Vec<Schedule> = default.into_iter().chain(options.given.clone()).collect();
+    let (fixed, mut found) = (first.len(), Vec::new());
+    if fixed < options.templates {
+        session.tell(&Event::Searching { iteration: 0, of: 1 });
+        let seed = search::Options::default().seed;
+        found = session.search(session.task.model, &search::Options { seed, ..session.task.search.clone() });
+    }
+    let found = found.into_iter().map(|found| found.schedule);
+    let mut space: Option<Schedules> = None;
+    for (number, schedule) in first.into_iter().chain(found).enumerate() {
+        match &mut space {
+            None => space = Some(Schedules::new(&session.problem, [&schedule], options.open)?),
+            Some(space) if number < fixed || space.all().len() < options.templates => {
+                space.add(&session.problem, &schedule, options.open)?;
+            }
+            Some(_) => break,
+        }
+    }
+    Ok(space.ok_or(TemplateError::Empty)?)
+}
+
+/// Runs a strategy to its end.
+fn follow(
+    mut session: Session<'_, '_>,
+    options: &ExploreOptions,
+    space: &Schedules,
+    strategy: &mut dyn Strategy,
+) -> Explored {
+    session.skip_spilling = !options.run_spilling;
+    let mut run = Run::new(&session, options, space, &strategy.key());
+    let ended = run.go(&mut session, strategy).unwrap_or_else(Ended::Failed);
+    let ended = match session.finals_after(&ended, options.finalists) {
+        Ok(()) => ended,
+        Err(error) => Ended::Failed(error),
+    };
+    let shown = session.records().best(session.id, options.finalists).unwrap_or_default();
+    let tuned = session.conclude(ended, shown);
+    let Run { key, tally, exhausted, .. } = run;
+    Explored { tuned, run: key, templates: space.all().len(), tally, exhausted }
+}
