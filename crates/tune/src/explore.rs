@@ -10,7 +10,6 @@
 mod model_fixed;
 mod run;
 
-use serde::Serialize;
 use warploom_schedule::schedule::Schedule;
 use warploom_search as search;
 use warploom_search::points::{Open, Schedules, TemplateError};
@@ -19,7 +18,7 @@ use warploom_strategy::{Settings, Strategy};
 use self::model_fixed::{ModelFixed, ModelFixedSettings};
 use self::run::Run;
 use crate::records::{Records, RunKey};
-use crate::tuning::{Ended, Event, Observer, Session, Task, TuneError, Tuned};
+use crate::tuning::{Ended, Event, Observer, Session, Tally, Task, TuneError, Tuned};
 use crate::worker::Bench;
 
 /// The name of the strategy that ranks points of the templates by the task's cost model.
@@ -62,21 +61,6 @@ impl Default for ExploreOptions {
             finalists: 5,
         }
     }
-}
-
-/// The steps of a run so far.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct Tally {
-    /// Points that the strategy asked for.
-    pub steps: usize,
-    /// Those that were measured or found in the records.
-    pub trials: usize,
-    /// Those with the schedule of an earlier step.
-    pub repeated: usize,
-    /// Those that the rules refuse.
-    pub refused: usize,
-    /// The shortest time that the strategy was told, in microseconds.
-    pub best_us: Option<f64>,
 }
 
 /// The result of a run.

@@ -2,9 +2,10 @@
 //!
 //! [`top()`](crate::top::top) measures the few schedules with the best predicted times.
 //! [`autotune()`](crate::autotune::autotune) alternates searches and measurements for a number of
-//! iterations. [`explore()`](crate::explore::explore) asks a strategy. All claim candidates in [`Records`](crate::records::Records) and measure them with
-//! a [`Bench`](crate::worker::Bench). At the end they time the best candidates in interleaved
-//! rounds, so that noise does not decide the winner.
+//! iterations. [`explore()`](crate::explore::explore) asks a strategy. All claim candidates in
+//! [`Records`](crate::records::Records) and measure them with a [`Bench`](crate::worker::Bench). At
+//! the end they time the best candidates in interleaved rounds, so that noise does not decide the
+//! winner.
 
 mod finals;
 mod full_check;
@@ -22,7 +23,6 @@ use warploom_schedule::schedule::Schedule;
 use warploom_search as search;
 use warploom_search::points::TemplateError;
 
-use crate::explore::Tally;
 use crate::measure::{Check, MeasureError, Subject};
 use crate::records::{RecordsError, Trial};
 
@@ -184,6 +184,21 @@ pub enum TuneError {
         /// The number of the step, from 0.
         step: usize,
     },
+}
+
+/// The steps of a strategy's run so far.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Tally {
+    /// Points that the strategy asked for.
+    pub steps: usize,
+    /// Those that were measured or found in the records.
+    pub trials: usize,
+    /// Those with the schedule of an earlier step.
+    pub repeated: usize,
+    /// Those that the rules refuse.
+    pub refused: usize,
+    /// The shortest time that the strategy was told, in microseconds.
+    pub best_us: Option<f64>,
 }
 
 /// A callback that receives progress events.

@@ -8,7 +8,8 @@ use serde::Serialize;
 use warploom::lang::Pipeline;
 use warploom::schedule::schedule::Schedule;
 use warploom::search::points::Open;
-use warploom::tune::explore::{self, ExploreOptions, Explored, Tally};
+use warploom::tune::explore::{self, ExploreOptions, Explored};
+use warploom::tune::tuning::Tally;
 
 use crate::backend::read_schedule;
 use crate::error::{Error, Kind};

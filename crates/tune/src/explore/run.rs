@@ -6,10 +6,10 @@ use warploom_search::points::Schedules;
 use warploom_strategy::{Point, Strategy, Verdict};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{ExploreOptions, Tally};
+use super::ExploreOptions;
 use crate::records::{RunKey, Step, StepOutcome, schedule_hash};
 use crate::sample::Origin;
-use crate::tuning::{Ended, Event, Proposal, Session, TuneError};
+use crate::tuning::{Ended, Event, Proposal, Session, Tally, TuneError};
 
 /// The most points of a question, so that strategies without batches of their own are told something now and then.
 const BATCH: usize = 64;
