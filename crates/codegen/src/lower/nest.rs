@@ -117,7 +117,10 @@ impl KernelLowering<'_> {
         let counted = self.counted_lane(placed, &lanes);
         let threads = i64::from(self.threads());
         let (full, all) = (total / threads, total / threads + i64::from(total % threads != 0));
-        let full = if counted.is_none() { full } else { 0 };
+        // Where sizes are given at launch, there may be fewer points than the box has.
+        let range = |axis: &Axis| self.context.loop_range(placed.subject.item, axis.dim);
+        let is_fixed = |range: FormulaRange| range.first.is_constant() && range.last.is_constant();
+        let full = if lanes.iter().all(|axis| is_fixed(range(axis))) { full } else { 0 };
         let mut stmts = Vec::new();
         for part in [0..full, full..all].into_iter().filter(|part| !part.is_empty()) {
             let mut position = self.start(placed);
