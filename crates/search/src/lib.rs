@@ -77,7 +77,7 @@ pub use state::{Child, State};
 pub use statistics::{Event, PassStatistics, Refusal, Statistics, StopReason};
 
 /// A rewritten pipeline gets this fraction of the samples: it has more Funcs, and its start is closer to what is found.
-const REWRITTEN: usize = 4;
+const REWRITTEN: usize = 5;
 
 /// A schedule that a search found, with its predicted time.
 #[derive(Clone, PartialEq, Debug)]

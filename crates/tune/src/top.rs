@@ -9,7 +9,7 @@ use crate::tuning::{Ended, Event, Observer, Proposal, Session, Task, TuneError, 
 use crate::worker::Bench;
 
 /// How much slower a schedule counts if one of its kind is tried already.
-const ALIKE: f64 = 1.3;
+const ALIKE: f64 = 1.4;
 
 /// Schedules that are timed against each other in the end.
 const FINALISTS: usize = 3;
@@ -42,14 +42,16 @@ pub fn top(
 
 /// The candidates with the best predictions, but `count` of them that are not all alike: a prediction is wrong for all
 /// schedules of a kind in the same way, so the second of a kind counts as [`ALIKE`] times as slow, the third as
-/// its square.
+/// its square. One with the very prediction of an earlier one counts once more: most often they differ in the order of two
+/// copies.
 fn varied(candidates: Vec<Proposal>, count: usize) -> Vec<Proposal> {
     let mut left: VecDeque<Proposal> = candidates.into();
     let mut first = Vec::new();
     let mut seen: HashMap<(u64, usize), i32> = HashMap::new();
     while first.len() < count {
         let rank = |proposal: &Proposal| {
-            let alike = seen.get(&kind(&proposal.schedule)).copied().unwrap_or(0);
+            let same = first.iter().any(|of: &Proposal| of.predicted_us == proposal.predicted_us);
+            let alike = seen.get(&kind(&proposal.schedule)).copied().unwrap_or(0) + i32::from(same);
             proposal.predicted_us.unwrap_or(f64::INFINITY) * ALIKE.powi(alike)
         };
         // Of equals, the first.
@@ -128,9 +130,9 @@ mod tests {
 
     #[test]
     fn the_first_are_of_several_kinds() {
-        let all = [(8, 1.0), (8, 1.01), (8, 1.02), (4, 1.15), (2, 1.4), (1, 9.0)];
+        let all = [(8, 1.0), (8, 1.0), (8, 1.01), (8, 1.02), (4, 1.15), (2, 1.5), (1, 9.0)];
         let candidates = all.iter().map(|(serial, time)| proposal(*serial, *time)).collect();
         let times: Vec<f64> = varied(candidates, 4).iter().filter_map(|of| of.predicted_us).collect();
-        assert_eq!(times, [1.0, 1.15, 1.01, 1.4, 1.02, 9.0]);
+        assert_eq!(times, [1.0, 1.15, 1.01, 1.5, 1.0, 1.02, 9.0]);
     }
 }
