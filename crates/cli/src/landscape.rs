@@ -156,18 +156,24 @@ impl Recording {
         drop(progress);
         let Recorded { landscape, ended } = recorded?;
         landscape.write(file)?;
-        Summary::new(&landscape).print(file, self.format, out)?;
-        match ended {
-            Ended::Failed(error) => Err(Error::Tune(error.to_string(), kind(&error))),
-            _ if landscape.times_us().is_empty() => {
-                let tried = show::count(landscape.points().count(), "point");
-                Err(Error::NothingMeasured(format!(
-                    "{tried} of `{}` were tried and none is valid",
-                    asked.name
-                )))
-            }
-            _ => Ok(()),
+        let failed = failure(&landscape, &ended, &asked.name);
+        // In JSON, an error is the only object.
+        if failed.is_none() || !self.format.json {
+            Summary::new(&landscape).print(file, self.format, out)?;
         }
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// The error that ended the run, or that nothing was measured.
+fn failure(landscape: &Landscape, ended: &Ended, name: &str) -> Option<Error> {
+    match ended {
+        Ended::Failed(error) => Some(Error::Tune(error.to_string(), kind(error))),
+        _ if landscape.times_us().is_empty() => {
+            let tried = show::count(landscape.points().count(), "point");
+            Some(Error::NothingMeasured(format!("{tried} of `{name}` were tried and none is valid")))
+        }
+        _ => None,
     }
 }
 
