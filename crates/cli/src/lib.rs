@@ -40,6 +40,7 @@ mod golden;
 mod graph;
 mod ignored;
 mod inputs;
+mod landscape;
 mod memory;
 mod model;
 mod names;
@@ -139,6 +140,7 @@ enum Command {
     Tune(Box<tune::Arguments>),
     Suite(Box<suite::Arguments>),
     Records(records::Arguments),
+    Landscape(landscape::Arguments),
     Report(page::Arguments),
     Cache(cache::Arguments),
     #[command(hide = true)]
@@ -219,6 +221,7 @@ fn run_command(command: Command, apps: &[App], out: &mut dyn Write) -> Result<()
         Command::Tune(arguments) => tune::tune(apps, &arguments, out),
         Command::Suite(arguments) => suite::suite(apps, &arguments, out),
         Command::Records(arguments) => records::records(&arguments, out),
+        Command::Landscape(arguments) => landscape::landscape(apps, &arguments, out),
         Command::Report(arguments) => page::page(apps, &arguments, out),
         Command::Cache(arguments) => cache::cache(&arguments, out),
         Command::Worker(arguments) => worker::worker(&arguments),

@@ -27,6 +27,7 @@ use warploom::tune::worker::Bench;
 
 use crate::compile::export;
 use crate::error::{Error, Kind};
+use crate::landscape::landscape_kind;
 use crate::model::read;
 use crate::pipeline::{Subject, Which};
 use crate::report::Format;
@@ -191,6 +192,7 @@ pub(crate) fn kind(error: &TuneError) -> Kind {
     match error {
         TuneError::Bounds(_) | TuneError::Template(_) => Kind::Pipeline,
         TuneError::Strategy(_) => Kind::Usage,
+        TuneError::Landscape(error) => landscape_kind(error),
         TuneError::Measure(_) => Kind::Gpu,
         _ => Kind::File,
     }

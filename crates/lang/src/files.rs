@@ -59,6 +59,8 @@ pub const SAMPLE: Limit = bytes("one sample", 16 * MIB);
 /// A whole file of samples or exported records: its text or its size in memory, whichever is
 /// larger.
 pub const SAMPLES: Limit = bytes("samples", 512 * MIB);
+/// A file of a recorded landscape, and its decompressed contents.
+pub const LANDSCAPE: Limit = bytes("a landscape", 16 * MIB);
 /// One line of exported records: a pipeline's text with escapes.
 pub const LINE: Limit = bytes("a line of records", 32 * MIB);
 /// One text or blob field in a database of records. A decompressed pipeline may be as large as
@@ -71,7 +73,7 @@ pub const CACHE_ENTRY: Limit = bytes("a cache entry", 64 * MIB);
 pub const MESSAGE: Limit = bytes("a message of a worker", u32::MAX as u64);
 
 /// Every limit of this module.
-pub const ALL: [Limit; 13] = [
+pub const ALL: [Limit; 14] = [
     TEXT,
     TABLES,
     NESTING,
@@ -81,6 +83,7 @@ pub const ALL: [Limit; 13] = [
     WEIGHTS,
     SAMPLE,
     SAMPLES,
+    LANDSCAPE,
     LINE,
     FIELD,
     CACHE_ENTRY,

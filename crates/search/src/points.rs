@@ -63,6 +63,15 @@ impl Schedules {
         }
     }
 
+    /// The same space with some of the axes of each template alone. On all others points are where the origin is.
+    ///
+    /// # Errors
+    /// If a template has no axis of a name.
+    pub fn only(self, axes: &[String]) -> Result<Schedules, TemplateError> {
+        let templates = self.templates.into_iter().map(|template| template.only(axes));
+        Ok(Schedules { templates: templates.collect::<Result<_, _>>()? })
+    }
+
     /// Adds the template of another legal schedule, unless there is one of its structure. Points keep their schedules.
     ///
     /// # Errors

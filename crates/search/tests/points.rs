@@ -108,7 +108,7 @@ fn searched_schedules_are_points() {
         let options = Options { beam: 4, passes: 2, samples: 2, rewrites: 1, ..Options::default() };
         let found = searched(&problem, &options).candidates.into_iter().take(6);
         let schedules: Vec<Schedule> = found.map(|candidate| candidate.schedule).collect();
-        for open in [Open::ALL, Open::TILES, Open { padding: false, ..Open::ALL }] {
+        for open in [Open::ALL, Open::TILES, Open::FEW_TILES, Open { padding: false, ..Open::ALL }] {
             let space = Schedules::new(&problem, &schedules, open).expect("all are legal");
             let tally = check_space(&problem, &space, 200, 2);
             println!("{name}, {open:?}: {} templates, {tally}", space.templates());
@@ -165,6 +165,47 @@ fn products_have_the_known_number_of_tilings() {
             Schedules::new(&problem, [&schedule], Open { parts: true, ..Open::TILES }).expect("it is legal");
         assert_eq!(wider.axes(0).iter().map(slots).collect::<Vec<_>>(), [(side, 4), (side, 4), (side, 3)]);
     }
+}
+
+#[test]
+fn spaces_without_rounds_are_smaller() {
+    let (problem, schedule) = product(1024);
+    let space = Schedules::new(&problem, [&schedule], Open::FEW_TILES).expect("it is legal");
+    let count = space.axes(0).iter().map(Axis::count).product::<u128>();
+    assert_eq!(count, u128::from(factorisations(1024, 3)).pow(2) * 11);
+    assert_eq!(space.origin(0).at, [factors(&[16, 16, 4]), factors(&[16, 16, 4]), factors(&[128, 8])]);
+    let at = vec![factors(&[8, 32, 4]), factors(&[32, 4, 8]), factors(&[64, 16])];
+    let point = Point { template: 0, at };
+    let few = space.schedule(&point).expect("it is legal");
+    let wide = Schedules::new(&problem, [&schedule], Open::TILES).expect("it is legal");
+    let at = vec![factors(&[8, 1, 32, 4]), factors(&[32, 1, 4, 8]), factors(&[64, 16])];
+    assert_eq!(few, wide.schedule(&Point { template: 0, at }).expect("it is legal"));
+    assert_eq!(space.point(&few), Some(point));
+    // Two rounds of the threads along x are not in the smaller space.
+    let at = vec![factors(&[8, 2, 16, 4]), factors(&[32, 1, 4, 8]), factors(&[64, 16])];
+    let rounds = wide.schedule(&Point { template: 0, at }).expect("it is legal");
+    assert_eq!(space.point(&rounds), None);
+}
+
+#[test]
+fn closed_axes_stay_where_the_template_is() {
+    let (problem, schedule) = product(1024);
+    let space = || Schedules::new(&problem, [&schedule], Open::ALL).expect("it is legal");
+    let closed = space().only(&["prod.1.r".to_owned(), "out.y".to_owned()]).expect("it has them");
+    let names: Vec<&str> = closed.axes(0).iter().map(Axis::name).collect();
+    assert_eq!(names, ["out.y", "prod.1.r"], "in the order of the template");
+    assert_eq!(closed.schedule(&closed.origin(0)), Ok(schedule.clone()));
+    let at = vec![factors(&[8, 1, 16, 8]), factors(&[64, 2, 8])];
+    let moved = closed.schedule(&Point { template: 0, at: at.clone() }).expect("it is legal");
+    let whole = space();
+    let mut point = whole.origin(0);
+    for (axis, at) in names.iter().zip(at) {
+        let number = whole.axes(0).iter().position(|other| other.name() == *axis).expect("it is open");
+        point.at[number] = at;
+    }
+    assert_eq!(whole.schedule(&point), Ok(moved));
+    let unknown = space().only(&["out.z".to_owned()]).expect_err("it has none");
+    assert!(unknown.to_string().starts_with("the template has no axis `out.z`; there are out.x, "));
 }
 
 #[test]

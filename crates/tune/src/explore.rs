@@ -7,9 +7,11 @@
 //! Every step of a run is recorded. The same run, when it is started again, asks the strategy again and answers from the
 //! records, until it is where it was; so strategies need not be stored.
 
+mod count;
 mod model_fixed;
 mod run;
 
+use warploom_cost::CostModel;
 use warploom_schedule::schedule::Schedule;
 use warploom_search as search;
 use warploom_search::points::{Open, Schedules, TemplateError};
@@ -20,6 +22,9 @@ use self::run::Run;
 use crate::records::{Records, RunKey};
 use crate::tuning::{Ended, Event, Observer, Session, Tally, Task, TuneError, Tuned};
 use crate::worker::Bench;
+
+pub(crate) use self::count::Count;
+pub(crate) use self::model_fixed::Built;
 
 /// The name of the strategy that ranks points of the templates by the task's cost model.
 pub const MODEL_FIXED: &str = "model-fixed";
@@ -111,13 +116,24 @@ pub fn explore(
     let mut session = Session::new(task, bench, records, observer)?;
     let space = space(&mut session, options)?;
     let ExploreOptions { strategy, settings, trials, seed, .. } = options;
-    if strategy == MODEL_FIXED {
-        let settings = ModelFixedSettings::default().parse(settings)?;
-        let mut strategy = ModelFixed::new(settings, *seed, &space, task.model);
-        return Ok(follow(session, options, &space, &mut strategy));
-    }
-    let mut strategy = warploom_strategy::make(strategy, *trials, *seed, settings)?;
+    let mut strategy = make(strategy, settings, *trials, *seed, &space, task.model)?;
     Ok(follow(session, options, &space, &mut *strategy))
+}
+
+/// A strategy by its name, also one that needs a cost model.
+pub(crate) fn make<'a>(
+    name: &str,
+    settings: &str,
+    trials: usize,
+    seed: u64,
+    space: &'a dyn Built,
+    model: &'a dyn CostModel,
+) -> Result<Box<dyn Strategy + 'a>, warploom_strategy::Error> {
+    if name == MODEL_FIXED {
+        let settings = ModelFixedSettings::default().parse(settings)?;
+        return Ok(Box::new(ModelFixed::new(settings, seed, space, model)));
+    }
+    warploom_strategy::make(name, trials, seed, settings)
 }
 
 /// The same for a strategy of your own. The name, the settings and the seed of the options are not used.
@@ -179,6 +195,6 @@ fn follow(
     };
     let shown = session.records().best(session.id, options.finalists).unwrap_or_default();
     let tuned = session.conclude(ended, shown);
-    let Run { key, tally, exhausted, .. } = run;
-    Explored { tuned, run: key, templates: space.all().len(), tally, exhausted }
+    let Run { key, count, exhausted, .. } = run;
+    Explored { tuned, run: key, templates: space.all().len(), tally: count.tally, exhausted }
 }

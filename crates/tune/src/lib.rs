@@ -15,6 +15,7 @@ pub mod cache;
 pub mod explain;
 pub mod explore;
 pub mod given;
+pub mod landscape;
 pub mod measure;
 pub mod one_shot;
 pub mod picks;

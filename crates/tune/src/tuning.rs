@@ -23,6 +23,7 @@ use warploom_schedule::schedule::Schedule;
 use warploom_search as search;
 use warploom_search::points::TemplateError;
 
+use crate::landscape::LandscapeError;
 use crate::measure::{Check, MeasureError, Subject};
 use crate::records::{RecordsError, Trial};
 
@@ -175,6 +176,9 @@ pub enum TuneError {
     /// A schedule that was given is no template.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// There is no such landscape.
+    #[error(transparent)]
+    Landscape(#[from] LandscapeError),
     /// The strategy asks for another point than it did when the run was recorded.
     #[error(
         "step {step} of this run asks for another schedule than the records say, so the run cannot go on; \

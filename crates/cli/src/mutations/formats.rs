@@ -21,6 +21,7 @@ use warploom::runtime::nvrtc::{Arch, Image};
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::cache;
+use warploom::tune::landscape::{Definition, Landscape, Limits, Outcome, Source};
 use warploom::tune::records::{Records, Trial};
 use warploom::tune::sample::{KernelUse, Origin, Sample, Shard, ShardWriter, Sizes, Status, Times};
 use xxhash_rust::xxh3::xxh3_64;
@@ -46,7 +47,7 @@ pub(super) struct Format {
     pub(super) read: Reader,
 }
 
-pub(super) const NAMES: [&str; 17] = [
+pub(super) const NAMES: [&str; 19] = [
     "npy",
     "png",
     "pnm",
@@ -59,6 +60,8 @@ pub(super) const NAMES: [&str; 17] = [
     "weights",
     "samples",
     "sample",
+    "landscapes",
+    "landscape",
     "records",
     "export",
     "cache",
@@ -81,6 +84,8 @@ pub(super) fn format(name: &'static str, folder: &Path) -> Format {
         "weights" => weights(),
         "samples" => sample_files(folder),
         "sample" => samples(folder),
+        "landscapes" => landscape_files(folder),
+        "landscape" => landscapes(folder),
         "records" => databases(folder),
         "export" => exports(folder),
         "cache" => cache_entries(),
@@ -407,6 +412,57 @@ fn samples(folder: &Path) -> Format {
     };
     let read = |path: &Path, _: &[u8]| Shard::read(path).is_ok();
     Format { finish, read: Box::new(read), ..binary("sample", whole, |_| true) }
+}
+
+/// A valid landscape with all points of a small space.
+fn landscape(folder: &Path) -> Vec<u8> {
+    let pipeline = pipeline("blur");
+    let by_hand = fs::read_to_string(repository("apps/schedules/blur.schedule")).unwrap();
+    let template = Schedule::parse(&by_hand, &pipeline).unwrap();
+    let limits: Limits = "threads=256..256,points=4".parse().unwrap();
+    let definition = Definition { template, axes: vec!["output.y".to_owned()], limits };
+    let region = Region::of_extents(&[64, 48]);
+    let request = Realisation::new(&pipeline).input("input", region.clone()).output("output", region);
+    let device = Device::preset("h200").unwrap();
+    let problem = Problem::new(&pipeline, &request, &device).unwrap();
+    let (_, points) = definition.points(&problem).unwrap();
+    let outcome = |number| match number {
+        0 => Outcome::Failed("wrong".to_owned()),
+        _ => Outcome::Time { min_us: 1.0, median_us: 1.5 },
+    };
+    let outcomes = points.into_iter().enumerate().map(|(number, point)| (point, outcome(number))).collect();
+    let (sizes, versions) = (Sizes::of(&request), vec!["warploom 1".to_owned()]);
+    let source = Source { pipeline, sizes, device, versions, measured: (1, 2) };
+    let path = folder.join("whole.landscape");
+    Landscape::new(source, definition, outcomes, 0).unwrap().write(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    fs::remove_file(path).unwrap();
+    bytes
+}
+
+/// The letters and the version before the checksum.
+const LANDSCAPE_START: usize = 22;
+
+fn landscape_files(folder: &Path) -> Format {
+    let bombs: Vec<Bomb> = vec![|| packed_landscape(vec![0xfd; 40 << 20])];
+    let read = |bytes: &[u8]| Landscape::parse(bytes, Path::new("a.landscape")).is_ok();
+    let whole = vec![landscape(folder)];
+    Format { bombs, finish: with_checksum::<LANDSCAPE_START>, ..binary("landscapes", whole, read) }
+}
+
+/// The contents of a landscape; compressed after mutation.
+fn landscapes(folder: &Path) -> Format {
+    let mut plain = Vec::new();
+    brotli::BrotliDecompress(&mut &landscape(folder)[LANDSCAPE_START + 8..], &mut plain).unwrap();
+    let read = |bytes: &[u8]| Landscape::parse(bytes, Path::new("a.landscape")).is_ok();
+    Format { finish: packed_landscape, ..binary("landscape", vec![plain], read) }
+}
+
+fn packed_landscape(plain: Vec<u8>) -> Vec<u8> {
+    let start = b"warploom landscape\x01\0\0\0\0\0\0\0\0\0\0\0".to_vec();
+    let mut packed = CompressorWriter::new(start, 1 << 14, 1, 18);
+    packed.write_all(&plain).unwrap();
+    with_checksum::<LANDSCAPE_START>(packed.into_inner())
 }
 
 /// A records database with two trials.

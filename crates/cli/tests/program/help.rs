@@ -3,7 +3,7 @@
 use crate::place::Place;
 
 /// Every command, and commands of commands.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 28] = [
     "",
     "apps",
     "graph",
@@ -22,6 +22,9 @@ const COMMANDS: [&str; 25] = [
     "records best",
     "records export",
     "records import",
+    "landscape",
+    "landscape record",
+    "landscape show",
     "report",
     "cache",
     "cache info",
@@ -72,7 +75,7 @@ fn no_command_is_left_out() {
         let lines = commands.lines().take_while(|line| line.starts_with("  "));
         lines.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect::<Vec<_>>()
     };
-    for of in ["", "records", "cache"] {
+    for of in ["", "records", "landscape", "cache"] {
         for command in listed(of).iter().filter(|command| *command != "help") {
             let whole = format!("{of} {command}");
             let known = COMMANDS.iter().chain(&TRAINING).any(|known| *known == whole.trim());

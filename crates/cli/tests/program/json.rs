@@ -12,7 +12,7 @@ use crate::place::{Place, Ran};
 const SEARCH: &str = "--samples 2 --beam 2 --passes 1";
 
 /// One run for every report that needs no GPU, in this order in one folder.
-const COMMANDS: [&str; 40] = [
+const COMMANDS: [&str; 43] = [
     "apps",
     "apps --export harris.json",
     "graph blur",
@@ -47,6 +47,9 @@ const COMMANDS: [&str; 40] = [
     "records best blur",
     "records export all.jsonl",
     "records import all.jsonl --records other.db",
+    "landscape record blur --size 64x48 --template SCHEDULES/blur.schedule --limits threads=256..256,along=4,points=4 --dry-run --fake fake",
+    "landscape record blur --size 64x48 --template SCHEDULES/blur.schedule --limits threads=256..256,along=4,points=4 --fake fake:wrong=30 -o blur.landscape",
+    "landscape show blur.landscape",
     "report tuning.db -o page.html",
     "fuzz --pipelines 2 --schedules 1 --device h200",
     "fuzz --pipelines 2 --schedules 1 --device h200 --search",

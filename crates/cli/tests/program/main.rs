@@ -21,6 +21,7 @@ mod golden;
 mod help;
 mod json;
 mod kernels;
+mod landscape;
 mod limits;
 mod mistakes;
 #[cfg(feature = "train")]

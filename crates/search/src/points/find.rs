@@ -159,11 +159,12 @@ impl Found<'_> {
         let spans: Vec<Span> =
             facts.pure.iter().chain(shared).filter(|span| span.extent > 1).copied().collect();
         for span in spans {
-            let wanted = wanted(self.kernel, span);
-            let product = product(span.extent.unsigned_abs(), &wanted, self.finder.open.padding);
+            let Open { rounds, padding, .. } = self.finder.open;
+            let wanted = wanted(self.kernel, span, rounds);
+            let product = product(span.extent.unsigned_abs(), &wanted, padding);
             let name = self.finder.loop_name(stage, span.dim);
             let slots = wanted.len() + 1;
-            self.add(Knob::Tile { span, product }, Axis::Factors { name, product, slots });
+            self.add(Knob::Tile { span, product, rounds }, Axis::Factors { name, product, slots });
         }
     }
 

@@ -136,8 +136,10 @@ impl Tiles {
     fn new(span: Span, slots: &[u64]) -> Tiles {
         let sizes = tiles(slots);
         let block = sizes.first().copied().unwrap_or(1);
-        let serial = sizes.get(2).copied().unwrap_or(block);
-        let threads = sizes.get(1).map_or(1, |both| both / serial);
+        let (threads, serial) = match sizes[..] {
+            [_, all, serial] | [all, serial] => (all / serial, serial),
+            _ => (1, block),
+        };
         Tiles { extent: span.extent.unsigned_abs(), block, threads, serial }
     }
 

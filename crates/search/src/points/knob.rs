@@ -17,7 +17,7 @@ use crate::space::{Span, StageFacts};
 #[derive(Debug)]
 pub(super) enum Knob {
     /// The tiles of a loop of the kernel's own stage.
-    Tile { span: Span, product: u64 },
+    Tile { span: Span, product: u64, rounds: bool },
     /// The order of a list of tiles of the kernel's own stage.
     Order { list: List, members: Vec<LoopKind> },
     /// The parts of a reduction variable.
@@ -192,8 +192,8 @@ impl Knob {
     /// Where a kernel is on the axis, or the nearest place for factors. `None` if it is nowhere on it.
     pub fn read(&self, kernel: &Kernel, sizes: &Sizes) -> Option<Coordinate> {
         let found = match self {
-            Knob::Tile { span, product } => {
-                return Some(Coordinate::Factors(fitted(*product, &wanted(kernel, *span)).slots));
+            Knob::Tile { span, product, rounds } => {
+                return Some(Coordinate::Factors(fitted(*product, &wanted(kernel, *span, *rounds)).slots));
             }
             Knob::Reduction(reduction) => {
                 let wanted = reduction.wanted(kernel);
@@ -224,8 +224,9 @@ impl Knob {
     }
 }
 
-/// The tiles of a loop of a kernel's own stage, outermost first: of a block, of all threads at once, of a thread.
-pub(super) fn wanted(kernel: &Kernel, span: Span) -> Vec<Option<u64>> {
+/// The tiles of a loop of a kernel's own stage, outermost first: of a block, of all threads at once if they may have several
+/// rounds, of a thread.
+pub(super) fn wanted(kernel: &Kernel, span: Span, rounds: bool) -> Vec<Option<u64>> {
     let of = |list: List| list.of(kernel).iter().find(|tile| tile.dim == span.dim).map(|tile| tile.size);
     let block = of(List::Block).and_then(given);
     if kernel.nests().last().is_some_and(|own| own.mapping.is_flat()) {
@@ -239,18 +240,19 @@ pub(super) fn wanted(kernel: &Kernel, span: Span) -> Vec<Option<u64>> {
         Some(Size::Of(threads)) => u64::from(threads.max(1)),
         Some(Size::All) => inside,
     };
-    match serial {
-        None => vec![block, Some(threads), Some(1)],
+    let (all, thread) = match serial {
+        None => (Some(threads), Some(1)),
         Some(Size::Of(serial)) => {
             let serial = u64::from(serial.max(1));
-            vec![block, Some(threads * serial), Some(serial)]
+            (Some(threads * serial), Some(serial))
         }
-        Some(Size::All) if threads == 1 => vec![block, None, None],
+        Some(Size::All) if threads == 1 => (None, None),
         Some(Size::All) => {
             let serial = inside.div_ceil(threads);
-            vec![block, Some(threads * serial), Some(serial)]
+            (Some(threads * serial), Some(serial))
         }
-    }
+    };
+    if rounds { vec![block, all, thread] } else { vec![block, thread] }
 }
 
 /// The order of members in a list. Those that are not in it come last, in their usual order.

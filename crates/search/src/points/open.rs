@@ -5,6 +5,9 @@
 pub struct Open {
     /// Whether extents are rounded up so that they have factors. Otherwise tiles divide extents.
     pub padding: bool,
+    /// Whether the threads of a block may have several rounds over its points. Otherwise a tile of a block has as many points
+    /// as its threads have.
+    pub rounds: bool,
     /// Whether a thread may run a reduction inside a loop over the block in parts, each written out. Otherwise it writes
     /// out all of an iteration.
     pub parts: bool,
@@ -17,10 +20,13 @@ pub struct Open {
 
 impl Open {
     /// All that a template can leave open.
-    pub const ALL: Open = Open { padding: true, parts: true, orders: true, rest: true };
+    pub const ALL: Open = Open { padding: true, rounds: true, parts: true, orders: true, rest: true };
 
     /// Tiles alone, whose sizes divide extents: four factors for each dimension and two for a reduction.
-    pub const TILES: Open = Open { padding: false, parts: false, orders: false, rest: false };
+    pub const TILES: Open = Open { padding: false, rounds: true, parts: false, orders: false, rest: false };
+
+    /// The same without rounds: three factors for each dimension and two for a reduction.
+    pub const FEW_TILES: Open = Open { rounds: false, ..Open::TILES };
 }
 
 impl Default for Open {

@@ -30,6 +30,14 @@ pub enum TemplateError {
     /// The schedule breaks a rule.
     #[error("only a legal schedule has a template, and this one is not: {0}")]
     Illegal(Box<Violation>),
+    /// An axis was named that the template does not have.
+    #[error("the template has no axis `{name}`; there are {known}")]
+    NoAxis {
+        /// What was asked for.
+        name: String,
+        /// The axes that it has.
+        known: String,
+    },
     /// There is no schedule.
     #[error("a space needs at least one schedule")]
     Empty,
@@ -95,6 +103,23 @@ impl Template {
         let most_nodes = size(&problem, schedule).max(MOST_NODES);
         let (origin, skeleton) = (schedule.clone(), Skeleton::new(schedule));
         Ok(Template { problem, origin, skeleton, kernels, axes, knobs, most_nodes })
+    }
+
+    /// The same template with some of its axes alone. On all others its points are where the schedule is that it was made
+    /// from.
+    ///
+    /// # Errors
+    /// If it has no axis of a name.
+    pub fn only(mut self, names: &[String]) -> Result<Template, TemplateError> {
+        if let Some(name) = names.iter().find(|name| !self.axes.iter().any(|axis| axis.name() == *name)) {
+            let known: Vec<&str> = self.axes.iter().map(Axis::name).collect();
+            return Err(TemplateError::NoAxis { name: name.clone(), known: known.join(", ") });
+        }
+        let (axes, knobs) = (std::mem::take(&mut self.axes), std::mem::take(&mut self.knobs));
+        let kept =
+            axes.into_iter().zip(knobs).filter(|(axis, _)| names.iter().any(|name| name == axis.name()));
+        (self.axes, self.knobs) = kept.unzip();
+        Ok(self)
     }
 
     /// The axes, those of each kernel together.

@@ -46,6 +46,16 @@ fn fill(mut things: u32, boxes: usize, mut index: u128) -> Vec<u32> {
 }
 
 impl Axis {
+    /// The name, for people.
+    pub fn name(&self) -> &str {
+        match self {
+            Axis::Factors { name, .. }
+            | Axis::Order { name, .. }
+            | Axis::Numbers { name, .. }
+            | Axis::Choice { name, .. } => name,
+        }
+    }
+
     /// How many values there are; [`u128::MAX`] if more than that.
     pub fn count(&self) -> u128 {
         match self {

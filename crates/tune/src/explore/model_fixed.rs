@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use warploom_cost::{CostModel, Featurizer};
 use warploom_schedule::schedule::Schedule;
-use warploom_search::points::Schedules;
+use warploom_search::points::{Schedules, Template};
 use warploom_strategy::space::random_legal;
 use warploom_strategy::{Draw, Field, Moves, Point, Settings, Space, Strategy, Verdict};
 
@@ -12,6 +12,25 @@ use super::MODEL_FIXED;
 
 /// How often a random point is drawn until one is legal.
 const TRIES: usize = 1000;
+
+/// A space whose points are schedules.
+pub(crate) trait Built: Space {
+    /// The schedule of a point; `None` if it is refused.
+    fn built(&self, point: &Point) -> Option<Schedule>;
+
+    /// The templates, in the order of their numbers.
+    fn made_of(&self) -> &[Template];
+}
+
+impl Built for Schedules {
+    fn built(&self, point: &Point) -> Option<Schedule> {
+        self.schedule(point).ok()
+    }
+
+    fn made_of(&self) -> &[Template] {
+        self.all()
+    }
+}
 
 /// What can be set of [`ModelFixed`].
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +66,7 @@ pub(super) struct ModelFixed<'a> {
     settings: ModelFixedSettings,
     seed: u64,
     draw: Draw,
-    space: &'a Schedules,
+    space: &'a dyn Built,
     model: &'a dyn CostModel,
     /// One for each template, as each may have a rewritten pipeline of its own.
     featurizers: Vec<Featurizer>,
@@ -62,17 +81,18 @@ impl<'a> ModelFixed<'a> {
     pub fn new(
         settings: ModelFixedSettings,
         seed: u64,
-        space: &'a Schedules,
+        space: &'a dyn Built,
         model: &'a dyn CostModel,
     ) -> ModelFixed<'a> {
-        let featurizers = space.all().iter().map(|template| Featurizer::new(template.problem())).collect();
+        let featurizers =
+            space.made_of().iter().map(|template| Featurizer::new(template.problem())).collect();
         let (seen, pool, best) = (HashSet::new(), Vec::new(), Vec::new());
         ModelFixed { settings, seed, draw: Draw::new(seed), space, model, featurizers, seen, pool, best }
     }
 
     /// Adds a point to the pool, if it is legal and new.
     fn rank(&mut self, point: Point) {
-        let Ok(schedule) = self.space.schedule(&point) else { return };
+        let Some(schedule) = self.space.built(&point) else { return };
         if self.seen.contains(&schedule) {
             return;
         }
@@ -84,7 +104,7 @@ impl<'a> ModelFixed<'a> {
     }
 
     fn refill(&mut self) {
-        for template in 0..self.space.all().len() {
+        for template in 0..self.space.made_of().len() {
             self.rank(self.space.origin(template as u16));
         }
         for (_, parent) in self.best.clone() {

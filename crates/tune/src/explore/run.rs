@@ -1,33 +1,21 @@
 //! A run of a strategy: asks, measures, records and tells.
 
-use std::collections::HashMap;
-
 use warploom_search::points::Schedules;
 use warploom_strategy::{Point, Strategy, Verdict};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::ExploreOptions;
+use super::{Count, ExploreOptions};
 use crate::records::{RunKey, Step, StepOutcome, schedule_hash};
 use crate::sample::Origin;
-use crate::tuning::{Ended, Event, Proposal, Session, Tally, TuneError};
-
-/// The most points of a question, so that strategies without batches of their own are told something now and then.
-const BATCH: usize = 64;
-
-/// A strategy that asks for so many points in a row without a new schedule among them has nothing left to find.
-const IDLE: usize = 2000;
+use crate::tuning::{Ended, Event, Proposal, Session, TuneError};
 
 /// The state of a run.
 pub(super) struct Run<'a> {
     options: &'a ExploreOptions,
     space: &'a Schedules,
     pub key: RunKey,
-    pub tally: Tally,
+    pub count: Count,
     pub exhausted: bool,
-    /// The verdicts so far, by the hash of the schedule.
-    verdicts: HashMap<String, Verdict>,
-    /// The steps since the last trial.
-    idle: usize,
 }
 
 /// A point with its step and, if it is legal, its schedule.
@@ -49,15 +37,8 @@ impl<'a> Run<'a> {
         let templates = xxh3_64(format!("{:?} {:?}", options.open, origins.collect::<Vec<_>>()).as_bytes());
         let spilling = if options.run_spilling { " spilling" } else { "" };
         let key = format!("{strategy} trials={} templates={templates:016x}{spilling}", options.trials);
-        Run {
-            options,
-            space,
-            key: RunKey(key),
-            tally: Tally::default(),
-            exhausted: false,
-            verdicts: HashMap::new(),
-            idle: 0,
-        }
+        let count = Count::new(options.trials);
+        Run { options, space, key: RunKey(key), count, exhausted: false }
     }
 
     /// Measures the default schedule, then lets the strategy ask until the run ends. Where the records have steps, they
@@ -74,13 +55,12 @@ impl<'a> Run<'a> {
             session.tell(&Event::Note(format!("continuing after {recorded} recorded steps")));
         }
         session.measure(vec![session.default()], false)?;
-        while self.tally.trials < self.options.trials {
+        while self.count.next() > 0 {
             if let Some(ended) = session.ended() {
                 return Ok(ended);
             }
-            let most = (self.options.trials - self.tally.trials).min(BATCH);
-            let points = strategy.ask(self.space, most);
-            if points.is_empty() || self.idle >= IDLE {
+            let points = strategy.ask(self.space, self.count.next());
+            if points.is_empty() || self.count.is_idle() {
                 self.exhausted = true;
                 session.tell(&Event::Note("the strategy has nothing left to ask".to_owned()));
                 break;
@@ -89,7 +69,7 @@ impl<'a> Run<'a> {
                 return Ok(session.ended().unwrap_or(Ended::Finished));
             };
             strategy.tell(self.space, &results);
-            session.tell(&Event::Stepped { tally: self.tally, of: self.options.trials });
+            session.tell(&Event::Stepped { tally: self.count.tally, of: self.options.trials });
         }
         Ok(Ended::Finished)
     }
@@ -100,7 +80,7 @@ impl<'a> Run<'a> {
         session: &mut Session<'_, '_>,
         points: Vec<Point>,
     ) -> Result<Option<Vec<(Point, Verdict)>>, TuneError> {
-        let (problem, first) = (session.id, self.tally.steps);
+        let (problem, first) = (session.id, self.count.tally.steps);
         let mut asked = self.plan(session, points)?;
         let steps: Vec<Step> = asked.iter().map(|asked| asked.step.clone()).collect();
         let stored = session.records().ask_steps(problem, &self.key, first, &steps)?;
@@ -114,7 +94,7 @@ impl<'a> Run<'a> {
                 return Ok(None);
             }
         }
-        Ok(Some(asked.into_iter().map(|Asked { point, step, .. }| (point, self.count(&step))).collect()))
+        Ok(Some(asked.into_iter().map(|Asked { point, step, .. }| (point, self.count.add(&step))).collect()))
     }
 
     /// What is known of points without measuring anything.
@@ -132,7 +112,7 @@ impl<'a> Run<'a> {
                 }
             };
             let hash = Some(schedule_hash(&schedule.to_text(pipeline)));
-            let repeated = hash.as_ref().is_some_and(|hash| self.verdicts.contains_key(hash))
+            let repeated = hash.as_ref().is_some_and(|hash| self.count.knows(hash))
                 || asked.iter().any(|earlier| earlier.step.schedule_hash == hash);
             let outcome = if repeated { StepOutcome::Repeated } else { StepOutcome::Asked };
             let mut step = Step::new(point.to_string(), hash, outcome);
@@ -149,7 +129,7 @@ impl<'a> Run<'a> {
     fn adopt(&self, asked: &mut [Asked], stored: Vec<Step>) -> Result<(), TuneError> {
         for (number, (asked, step)) in asked.iter_mut().zip(stored).enumerate() {
             if asked.step.point != step.point || asked.step.schedule_hash != step.schedule_hash {
-                return Err(TuneError::Diverged { step: self.tally.steps + number });
+                return Err(TuneError::Diverged { step: self.count.tally.steps + number });
             }
             asked.step = step;
         }
@@ -161,7 +141,7 @@ impl<'a> Run<'a> {
         let open = || asked.iter().filter(|asked| asked.step.outcome == StepOutcome::Asked);
         let proposals: Vec<Proposal> = open().filter_map(|asked| asked.proposal.clone()).collect();
         let known = asked.iter().filter(|asked| asked.step.outcome == StepOutcome::Known).count();
-        let left = self.options.trials.saturating_sub(self.tally.trials + known);
+        let left = self.options.trials.saturating_sub(self.count.tally.trials + known);
         session.progress.expected = session.progress.done + left;
         session.tell(&Event::Planned { candidates: proposals.len(), known });
         session.measure(proposals, false)?;
@@ -172,28 +152,6 @@ impl<'a> Run<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Counts a step and gives its verdict.
-    fn count(&mut self, step: &Step) -> Verdict {
-        let Step { schedule_hash, outcome, time_us, .. } = step;
-        let told = schedule_hash.as_ref().and_then(|hash| self.verdicts.get(hash)).cloned();
-        let verdict = match outcome {
-            StepOutcome::Refused => Verdict::Refused,
-            StepOutcome::Repeated => told.unwrap_or(Verdict::Failed),
-            _ => time_us.map_or(Verdict::Failed, Verdict::Time),
-        };
-        let tally = &mut self.tally;
-        tally.steps += 1;
-        tally.trials += usize::from(outcome.is_trial());
-        tally.repeated += usize::from(*outcome == StepOutcome::Repeated);
-        tally.refused += usize::from(*outcome == StepOutcome::Refused);
-        tally.best_us = [tally.best_us, *time_us].into_iter().flatten().reduce(f64::min);
-        self.idle = if outcome.is_trial() { 0 } else { self.idle + 1 };
-        if let Some(hash) = schedule_hash {
-            self.verdicts.entry(hash.clone()).or_insert_with(|| verdict.clone());
-        }
-        verdict
     }
 }
 

@@ -1,0 +1,150 @@
+//! What a landscape is of, and its times in a few numbers.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+use warploom::lang::visible;
+use warploom::search::points::Schedules;
+use warploom::strategy::{Axis, Space, space};
+use warploom::tune::landscape::{Landscape, Outcome};
+
+use crate::date;
+use crate::error::Error;
+use crate::report::{self, Format};
+use crate::show;
+
+/// A point is near the best if it takes at most so much more.
+const NEAR: f64 = 0.05;
+
+#[derive(Serialize)]
+pub(super) struct Summary {
+    pipeline: String,
+    outputs: Vec<String>,
+    device: String,
+    versions: Vec<String>,
+    /// When the first and the last point were measured.
+    from: String,
+    to: String,
+    template: String,
+    axes: Vec<String>,
+    limits: String,
+    points: usize,
+    missing: usize,
+    /// Points without a time, by the reason.
+    failed: BTreeMap<String, usize>,
+    times: Option<Times>,
+}
+
+#[derive(Serialize)]
+struct Times {
+    best_us: f64,
+    median_us: f64,
+    worst_us: f64,
+    /// The share of all points that take at most 5 % longer than the best.
+    near_best: f64,
+    /// The best point.
+    best: String,
+}
+
+/// How many points a landscape would have.
+#[derive(Serialize)]
+pub(super) struct Count {
+    axes: Vec<String>,
+    /// All points of these axes.
+    points: u64,
+    /// Those that are legal and within the limits.
+    legal: usize,
+}
+
+impl Summary {
+    pub(super) fn new(landscape: &Landscape) -> Summary {
+        let (source, definition) = (&landscape.source, &landscape.definition);
+        let mut failed = BTreeMap::new();
+        for (_, outcome) in landscape.points() {
+            if let Outcome::Failed(why) = outcome {
+                *failed.entry(why.clone()).or_default() += 1;
+            }
+        }
+        let (from, to) = source.measured;
+        Summary {
+            pipeline: source.pipeline.name().to_owned(),
+            outputs: source.sizes.outputs.iter().map(show::extents).collect(),
+            device: source.device.name.clone(),
+            versions: source.versions.clone(),
+            from: date::of(from),
+            to: date::of(to),
+            template: definition.template.to_text(&source.pipeline),
+            axes: names(landscape),
+            limits: definition.limits.to_string(),
+            points: landscape.points().count(),
+            missing: landscape.missing,
+            failed,
+            times: Times::new(landscape),
+        }
+    }
+
+    /// Prints the summary of a file.
+    pub(super) fn print(&self, file: &Path, format: Format, out: &mut dyn Write) -> Result<(), Error> {
+        match format.json {
+            true => report::json(out, "warploom.landscape/1", self),
+            false => report::text(out, &self.text(file)),
+        }
+    }
+
+    fn text(&self, file: &Path) -> String {
+        let Summary { pipeline, outputs, device, from, to, axes, limits, points, missing, failed, .. } = self;
+        let dates = if from == to { from.clone() } else { format!("{from} to {to}") };
+        let (pipeline, device) = (visible(pipeline), visible(device));
+        let mut text = format!(
+            "{}: {pipeline} at {} on {device}, {dates}\n\n{}\naxes    {}\nlimits  {limits}\npoints  {points}",
+            file.display(),
+            outputs.join(", "),
+            self.template,
+            axes.join(", "),
+        );
+        text += &if *missing > 0 { format!(", {missing} missing\n") } else { "\n".to_owned() };
+        if !failed.is_empty() {
+            let counts: Vec<String> = failed.iter().map(|(why, count)| format!("{count} {why}")).collect();
+            text += &format!("failed  {}\n", counts.join(", "));
+        }
+        if let Some(Times { best_us, median_us, worst_us, near_best, best }) = &self.times {
+            text += &format!(
+                "times   best {best_us:.2} us, median {median_us:.2}, worst {worst_us:.2}; {:.2} % are within {:.0} % of the best\n\
+                 best    {best}\n",
+                1e2 * near_best,
+                1e2 * NEAR
+            );
+        }
+        text
+    }
+}
+
+impl Times {
+    fn new(landscape: &Landscape) -> Option<Times> {
+        let times = landscape.times_us();
+        let (best_us, worst_us) = (*times.first()?, *times.last()?);
+        let near = times.iter().filter(|time| **time <= best_us * (1.0 + NEAR)).count();
+        let is_best = |outcome: &Outcome| outcome.time_us() == Some(best_us);
+        let best = landscape.points().find(|(_, outcome)| is_best(outcome))?.0.to_string();
+        let near_best = near as f64 / landscape.points().count() as f64;
+        Some(Times { best_us, median_us: times[times.len() / 2], worst_us, near_best, best })
+    }
+}
+
+impl Count {
+    pub(super) fn new(space: &Schedules, legal: usize) -> Count {
+        let points = u64::try_from(space::size(space)).unwrap_or(u64::MAX);
+        Count { axes: names(space), points, legal }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let Count { axes, points, legal } = self;
+        format!("axes    {}\npoints  {legal} are legal and within the limits, of {points}\n", axes.join(", "))
+    }
+}
+
+fn names(space: &dyn Space) -> Vec<String> {
+    space.axes(0).iter().map(Axis::name).map(str::to_owned).collect()
+}

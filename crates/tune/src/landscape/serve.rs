@@ -1,0 +1,125 @@
+//! Strategies on a landscape.
+
+use rayon::prelude::*;
+use warploom_cost::CostModel;
+use warploom_schedule::schedule::Schedule;
+use warploom_search::points::Template;
+use warploom_strategy::{Point, Space, Strategy, Verdict};
+
+use super::{Known, Landscape, LandscapeError};
+use crate::explore::{Built, Count, make};
+use crate::records::{Step, StepOutcome};
+use crate::tuning::Tally;
+
+/// A strategy to compare.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contender {
+    /// Its name: one of [`names`](crate::explore::names).
+    pub strategy: String,
+    /// Its settings, such as `q=0.3,parents=20`; those that are not named have defaults.
+    pub settings: String,
+}
+
+/// What a strategy found on a landscape.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Curve {
+    /// The strategy with its settings and seed.
+    pub key: String,
+    /// The time of each trial in order, in microseconds; `None` if it failed.
+    pub times_us: Vec<Option<f64>>,
+    /// All steps, also those that are no trials.
+    pub tally: Tally,
+}
+
+impl Curve {
+    /// The shortest time of the first so many trials.
+    pub fn best_us(&self, trials: usize) -> Option<f64> {
+        self.times_us.iter().take(trials).flatten().copied().reduce(f64::min)
+    }
+}
+
+impl Landscape {
+    /// Runs each strategy with the seeds `0..seeds`, all of them in parallel: first those of the first strategy. The model
+    /// is for strategies that need one. As in tuning, repeated schedules and refused points are no trials.
+    ///
+    /// # Errors
+    /// If there is no such strategy, or the template was not recorded.
+    pub fn compare(
+        &self,
+        contenders: &[Contender],
+        seeds: u64,
+        trials: usize,
+        model: &dyn CostModel,
+    ) -> Result<Vec<Curve>, LandscapeError> {
+        let seeded = |contender| (0..seeds).map(move |seed| (contender, seed));
+        let all: Vec<(&Contender, u64)> = contenders.iter().flat_map(seeded).collect();
+        all.into_par_iter().map(|(contender, seed)| self.run(contender, seed, trials, model)).collect()
+    }
+
+    /// Runs one strategy.
+    ///
+    /// # Errors
+    /// As those of [`compare`](Landscape::compare).
+    pub fn run(
+        &self,
+        contender: &Contender,
+        seed: u64,
+        trials: usize,
+        model: &dyn CostModel,
+    ) -> Result<Curve, LandscapeError> {
+        let Contender { strategy, settings } = contender;
+        let mut strategy = make(strategy, settings, trials, seed, self, model)?;
+        self.follow(&mut *strategy, trials)
+    }
+
+    /// Runs a strategy of your own.
+    ///
+    /// # Errors
+    /// If the template was not recorded, where strategies start.
+    pub fn follow(&self, strategy: &mut dyn Strategy, trials: usize) -> Result<Curve, LandscapeError> {
+        if self.known(&self.origin(0)).is_none() {
+            return Err(LandscapeError::NoOrigin);
+        }
+        let (mut count, mut times_us) = (Count::new(trials), Vec::new());
+        while count.next() > 0 {
+            let points = strategy.ask(self, count.next());
+            if points.is_empty() || count.is_idle() {
+                break;
+            }
+            let mut results: Vec<(Point, Verdict)> = Vec::with_capacity(points.len());
+            for point in points {
+                let step = self.step(&count, &point);
+                if step.outcome.is_trial() {
+                    times_us.push(step.time_us);
+                }
+                results.push((point, count.add(&step)));
+            }
+            strategy.tell(self, &results);
+        }
+        Ok(Curve { key: strategy.key(), times_us, tally: count.tally })
+    }
+
+    /// The answer to a point, as tuning would record it.
+    fn step(&self, count: &Count, point: &Point) -> Step {
+        let Some(Known { outcome, schedule_hash, .. }) = self.known(point) else {
+            return Step::new(point.to_string(), None, StepOutcome::Refused);
+        };
+        let time_us = outcome.time_us();
+        let came = match time_us {
+            _ if count.knows(schedule_hash) => StepOutcome::Repeated,
+            Some(_) => StepOutcome::Measured,
+            None => StepOutcome::Failed,
+        };
+        Step { time_us, ..Step::new(point.to_string(), Some(schedule_hash.clone()), came) }
+    }
+}
+
+impl Built for Landscape {
+    fn built(&self, point: &Point) -> Option<Schedule> {
+        self.known(point).and_then(|known| self.schedules.schedule(&known.point).ok())
+    }
+
+    fn made_of(&self) -> &[Template] {
+        self.schedules.all()
+    }
+}
