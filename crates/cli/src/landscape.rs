@@ -62,10 +62,15 @@ struct Recording {
     /// The schedule whose structure all points have
     #[arg(long, value_name = "FILE")]
     template: PathBuf,
-    /// The axes that are open, as out.x,out.y,prod.1.r; on others all points are where the template is (default: all axes)
+    /// The axes that are open, as out.x,out.y,prod.1.r (default: all)
+    ///
+    /// On the others, all points are where the template is.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     axes: Vec<String>,
-    /// Limits of the points: threads of a block, points of a thread along a dimension and in all, values in an iteration
+    /// What points may have on these axes
+    ///
+    /// These are the threads of a block, the points of a thread along one dimension and in all, and the values of a reduction
+    /// in an iteration.
     #[arg(long, value_name = "LIMITS", default_value_t)]
     limits: Limits,
     /// Only print how many points there are

@@ -241,7 +241,7 @@ pub enum LandscapeError {
     },
     /// The sizes do not fit the pipeline.
     #[error(transparent)]
-    Bounds(#[from] BoundsError),
+    Bounds(Box<BoundsError>),
     /// The schedule is no template, or has no such axes.
     #[error(transparent)]
     Template(#[from] TemplateError),
@@ -271,4 +271,10 @@ pub enum LandscapeError {
     /// Strategies start at the template, and it was not recorded.
     #[error("the landscape has no result of its template; record the points that are missing")]
     NoOrigin,
+}
+
+impl From<BoundsError> for LandscapeError {
+    fn from(error: BoundsError) -> LandscapeError {
+        LandscapeError::Bounds(Box::new(error))
+    }
 }

@@ -178,7 +178,7 @@ pub enum TuneError {
     Template(#[from] TemplateError),
     /// There is no such landscape.
     #[error(transparent)]
-    Landscape(#[from] LandscapeError),
+    Landscape(Box<LandscapeError>),
     /// The strategy asks for another point than it did when the run was recorded.
     #[error(
         "step {step} of this run asks for another schedule than the records say, so the run cannot go on; \
@@ -188,6 +188,12 @@ pub enum TuneError {
         /// The number of the step, from 0.
         step: usize,
     },
+}
+
+impl From<LandscapeError> for TuneError {
+    fn from(error: LandscapeError) -> TuneError {
+        TuneError::Landscape(Box::new(error))
+    }
 }
 
 /// The steps of a strategy's run so far.

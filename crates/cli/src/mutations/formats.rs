@@ -419,7 +419,7 @@ fn landscape(folder: &Path) -> Vec<u8> {
     let pipeline = pipeline("blur");
     let by_hand = fs::read_to_string(repository("apps/schedules/blur.schedule")).unwrap();
     let template = Schedule::parse(&by_hand, &pipeline).unwrap();
-    let limits: Limits = "threads=256..256,points=4".parse().unwrap();
+    let limits: Limits = "threads=2..16,points=4".parse().unwrap();
     let definition = Definition { template, axes: vec!["output.y".to_owned()], limits };
     let region = Region::of_extents(&[64, 48]);
     let request = Realisation::new(&pipeline).input("input", region.clone()).output("output", region);
