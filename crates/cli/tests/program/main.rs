@@ -33,6 +33,7 @@ mod read_only;
 mod run;
 mod search;
 mod strange;
+mod strategies;
 mod stubbed;
 mod tensor;
 mod tour;
