@@ -50,6 +50,24 @@ const RULES: &[Rule] = &[
         why: "only autotuning has iterations; add --mode autotune",
     },
     Rule {
+        commands: &["tune"],
+        flags: &["trials", "set_strategy", "templates", "template", "axes", "run_spilling"],
+        ignored: |given| !is_given(given, "strategy"),
+        why: "only a strategy has trials and templates; add --strategy",
+    },
+    Rule {
+        commands: &["suite"],
+        flags: &["trials", "seeds", "templates", "template", "axes", "run_spilling"],
+        ignored: |given| !is_given(given, "strategies"),
+        why: "only strategies have trials and templates; add --strategies",
+    },
+    Rule {
+        commands: &["suite"],
+        flags: &["compare", "time_limit"],
+        ignored: |given| is_given(given, "strategies"),
+        why: "strategies are compared with each other, after as many --trials; remove --strategies",
+    },
+    Rule {
         commands: &["suite"],
         flags: &["apps", "size", "sizes"],
         ignored: |given| set(given) == Some(Set::Operators),

@@ -3,6 +3,7 @@
 mod nests;
 mod operators;
 mod source;
+mod strategies;
 mod suites;
 mod tuned;
 mod watch;
@@ -37,7 +38,7 @@ A file is a database of `warploom tune` or `warploom suite --records`, or the JS
 with the speedup of each problem over its default schedule. Each problem of a database has a section with predicted against
 measured times, the best time over the trials, the best trials, the kernels that the winner's time goes to, what it does
 otherwise than the runner-up, its loop nests, and the outcomes of the trials. Results of the suite on the same device are drawn
-side by side, those of operators by family.
+side by side, those of operators by family. Comparisons of strategies have the best time over the trials, with bands.
 
 With --watch, the page is written whenever a file changes, and loads itself again in the browser, until the interrupt key is
 pressed. Files that do not exist yet are waited for. With --json, each time gives one line.
@@ -91,6 +92,7 @@ pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
 fn made(apps: &[App], sources: &[Source], nests: &mut Nests, live: bool) -> Result<Page, Error> {
     let mut sections = suites::sections(apps, sources, nests);
     sections.extend(operators::sections(sources, nests));
+    sections.extend(strategies::sections(sources));
     for source in sources {
         if let Content::Records { records, problems } = &source.content {
             for problem in problems {

@@ -4,6 +4,7 @@ mod anchors;
 pub(crate) mod operators;
 mod report;
 mod runner;
+pub(crate) mod strategies;
 mod timed;
 
 use std::io::Write;
@@ -23,6 +24,7 @@ use crate::tune::{FirstModel, Measuring};
 use anchors::Anchors;
 use report::Report;
 use runner::Runner;
+use strategies::Comparing;
 
 pub(crate) use report::{Report as Results, Row, SCHEMA, TITLES};
 
@@ -35,6 +37,8 @@ pub(crate) use report::{Report as Results, Row, SCHEMA, TITLES};
   warploom suite --mode autotune --iterations 4 --time-limit 10m --records night.db
   warploom suite --set operators --mode top5 --compare docs/results/anchors-operators-h200.json -o results
   warploom suite --set operators --rows 'C2D,GMM 10*' --mode top5
+  warploom suite --strategies random,opevo,g-bfs --apps harris,unsharp --records compared.db -o results
+  warploom suite --strategies all --trials 1000 --seeds 3 --set operators --rows 'GMM*' --records compared.db -o results
 
 Every result is compared with that of the default schedule at the full size, and the default schedule with the reference
 evaluator at a small size. The best schedule is then timed longer, back to back on a stream and as a CUDA graph; the faster
@@ -42,7 +46,12 @@ of the two counts. The interrupt key ends the suite after the current app.
 
 With -o, writes suite-MODE.json, suite-MODE.md and the schedule of each app as APP.schedule; for operators, writes
 operators-MODE.json, operators-MODE.md and NAME-SHAPE.schedule, and continues from the results that are there. Exits with
-6 if an app or a row has no valid schedule.")]
+6 if an app or a row has no valid schedule.
+
+With --strategies, every strategy tunes every app or operator with every seed, in one space, and the best times after 25, 50,
+100, 200, 500 and 1,000 trials are compared. With -o, writes strategies.json and strategies.md after every run. What the
+database of --records has is not measured again: it counts as a trial, and the same command continues a comparison that was
+interrupted. The interrupt key ends it after the current trial.")]
 pub(crate) struct Arguments {
     /// What to run
     #[arg(long, value_enum, default_value_t = Set::Apps)]
@@ -79,6 +88,8 @@ pub(crate) struct Arguments {
     markdown: bool,
     #[command(flatten)]
     format: Format,
+    #[command(flatten)]
+    comparing: Comparing,
     /// Iterations in mode `autotune`
     #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Search")]
     iterations: usize,
@@ -147,6 +158,7 @@ enum Sizes {
 
 pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     match arguments.set {
+        _ if arguments.comparing.is_on() => strategies::suite(apps, arguments, out),
         Set::Apps => suite_of_apps(apps, arguments, out),
         Set::Operators => operators::suite(arguments, out),
     }

@@ -17,16 +17,17 @@ pub(crate) struct Columns {
 
 #[derive(Clone, Debug)]
 struct Column {
-    title: &'static str,
+    title: String,
     align: Align,
     width: usize,
 }
 
 impl Columns {
     /// Columns that are as wide as their titles.
-    pub(crate) fn new(titles: &[(&'static str, Align)]) -> Columns {
+    pub(crate) fn new(titles: &[(&str, Align)]) -> Columns {
         let columns = titles.iter();
-        let columns = columns.map(|&(title, align)| Column { title, align, width: width(title) });
+        let columns =
+            columns.map(|&(title, align)| Column { title: title.to_owned(), align, width: width(title) });
         Columns { columns: columns.collect() }
     }
 
@@ -38,7 +39,7 @@ impl Columns {
     }
 
     pub(crate) fn header(&self) -> String {
-        let titles: Vec<String> = self.columns.iter().map(|column| column.title.to_owned()).collect();
+        let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
         self.line(&titles)
     }
 
@@ -60,7 +61,7 @@ fn width(text: &str) -> usize {
 }
 
 /// Formats a table whose rows are all known. A cell may have several lines.
-pub(crate) fn whole(titles: &[(&'static str, Align)], rows: &[Vec<String>]) -> String {
+pub(crate) fn whole(titles: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let mut columns = Columns::new(titles);
     let lines: Vec<Vec<String>> = rows.iter().flat_map(|row| split(row)).collect();
     lines.iter().for_each(|line| columns.fit(line));
@@ -69,7 +70,7 @@ pub(crate) fn whole(titles: &[(&'static str, Align)], rows: &[Vec<String>]) -> S
 }
 
 /// Formats a table as Markdown.
-pub(crate) fn markdown(titles: &[(&'static str, Align)], rows: &[Vec<String>]) -> String {
+pub(crate) fn markdown(titles: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
     let head = line(titles.iter().map(|(title, _)| *title).collect());
     let rule = line(vec!["---"; titles.len()]);

@@ -19,7 +19,7 @@ use warploom::cost::{Analytic, CostModel, Network, Weights};
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::autotune::{AutotuneOptions, Autotuned, autotune};
-use warploom::tune::explore::explore;
+use warploom::tune::explore::{ExploreOptions, MODEL, explore};
 use warploom::tune::records::Records;
 use warploom::tune::top::top;
 use warploom::tune::tuning::{Ended, Event, Task, TuneError, Tuned};
@@ -37,9 +37,10 @@ pub(crate) use interrupt::{stop_on_interrupt, stop_watching};
 pub(crate) use measuring::Measuring;
 pub(crate) use progress::Progress;
 pub(crate) use report::{TRIAL_TITLES, TrialReport, range_of, trial_cells, trial_table};
+pub(crate) use strategy::Spaces;
 pub(crate) use subject::Tunable;
 
-use strategy::{Exploration, Exploring, Plan};
+use strategy::{Exploration, Exploring};
 
 /// The default database of trials.
 pub(crate) const RECORDS: &str = "tuning.db";
@@ -70,8 +71,8 @@ a closed --json pipe have the same effect.
 
 A strategy explores the structures of a few schedules, and may change their numbers and orders. Its trials are the schedules
 that it asks for and that are measured or in the database; those that it repeats or that the rules refuse cost nothing. Its
-steps are recorded, and the same command continues them. The strategy `model` is what --iterations does, `model-fixed` ranks
-the same schedules as the others by the model.
+steps are recorded, and the same command continues them. The strategy `model` searches as --iterations does, and `model-fixed`
+ranks the same schedules as the others by the model.
 
 With -o, writes the same files as `warploom compile`, for the winner. With --json, prints one JSON object per line: events,
 then the result.
@@ -127,6 +128,27 @@ pub(crate) struct Arguments {
     measuring: Measuring,
 }
 
+/// What a run does.
+enum Plan {
+    /// Measures so many schedules of one search.
+    Top(usize),
+    /// Searches and measures so often.
+    Iterations(usize),
+    /// Lets a strategy ask.
+    Explore(Box<ExploreOptions>),
+}
+
+impl Plan {
+    /// Whether it searches and measures in turns.
+    fn iterates(&self) -> bool {
+        match self {
+            Plan::Top(_) => false,
+            Plan::Iterations(_) => true,
+            Plan::Explore(options) => options.strategy == MODEL,
+        }
+    }
+}
+
 /// The initial cost model of a run, and its weights.
 pub(crate) struct Start {
     pub(crate) model: Box<dyn CostModel + Send>,
@@ -152,7 +174,7 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
         deadline: arguments.time_limit.map(|limit| started + limit),
         stop,
     };
-    let (json, iterates) = (arguments.format.json, matches!(plan, Some(Plan::Iterations(..))));
+    let (json, iterates) = (arguments.format.json, plan.iterates());
     let model = arguments.only_model(&start);
     let progress = Progress::new(&asked.name, json, iterates, arguments.time_limit, out);
     let mut progress = progress.predicted_by(model);
@@ -218,18 +240,18 @@ impl Arguments {
         Some(&*start.model)
     }
 
-    /// What to do; `None` measures the best of one search.
-    fn plan(&self, asked: &Subject) -> Result<Option<Plan>, Error> {
-        let samples = self.samples.max(1);
-        match self.iterations {
-            Some(iterations) => Ok(Some(Plan::Iterations(iterations, samples))),
-            None => self.exploring.plan(&asked.pipeline, self.seed, samples),
-        }
+    fn plan(&self, asked: &Subject) -> Result<Plan, Error> {
+        let options = self.exploring.options(&asked.pipeline, self.seed)?;
+        Ok(match (self.iterations, options) {
+            (Some(iterations), _) => Plan::Iterations(iterations),
+            (None, Some(options)) => Plan::Explore(Box::new(options)),
+            (None, None) => Plan::Top(self.top.max(1)),
+        })
     }
 
     fn run(
         &self,
-        plan: Option<Plan>,
+        plan: Plan,
         task: &Task<'_>,
         bench: &mut Bench<'_>,
         records: &mut Records,
@@ -238,15 +260,16 @@ impl Arguments {
     ) -> Result<(Autotuned, Option<Exploration>), TuneError> {
         let mut observer = |event: &Event<'_>| progress.hear(event);
         let once = |tuned| Autotuned { tuned, weights: None, iterations: 0 };
-        let (iterations, samples) = match plan {
-            None => return Ok((once(top(task, self.top.max(1), bench, records, &mut observer)?), None)),
-            Some(Plan::Explore(options)) => {
+        let iterations = match plan {
+            Plan::Top(count) => return Ok((once(top(task, count, bench, records, &mut observer)?), None)),
+            Plan::Explore(options) => {
                 let explored = explore(task, &options, bench, records, &mut observer)?;
                 let exploration = Exploration::new(&explored);
                 return Ok((once(explored.tuned), Some(exploration)));
             }
-            Some(Plan::Iterations(iterations, samples)) => (iterations, samples),
+            Plan::Iterations(iterations) => iterations,
         };
+        let samples = self.samples.max(1);
         let options = AutotuneOptions { iterations, samples, initial, ..AutotuneOptions::default() };
         #[cfg(feature = "train")]
         if self.retrain {

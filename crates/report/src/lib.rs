@@ -40,6 +40,7 @@ mod html;
 mod operators;
 mod page;
 pub mod scale;
+mod strategies;
 mod suite;
 mod summary;
 mod table;
@@ -49,6 +50,7 @@ mod winner;
 
 pub use operators::{FamilyRatios, Operators, Ratio};
 pub use page::{Fact, Listing, Page, Section};
+pub use strategies::{Strategies, TriedSubject};
 pub use suite::{AppTime, Baseline, Run, Suite, geometric_mean};
 pub use table::{Column, Table};
 pub use trace::{Picture, PictureKind, Step, Touch, TouchKind, Trace, TraceKernel};

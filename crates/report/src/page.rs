@@ -2,6 +2,7 @@
 
 use crate::html::{Document, Escaped};
 use crate::operators::Operators;
+use crate::strategies::Strategies;
 use crate::suite::Suite;
 use crate::summary;
 use crate::table::Table;
@@ -41,6 +42,8 @@ pub enum Section {
     Suite(Suite),
     /// Operators, compared with libraries.
     Operators(Box<Operators>),
+    /// Strategies, compared with each other.
+    Strategies(Box<Strategies>),
     /// One pipeline, with all schedules that were tried.
     Tuned(Box<Tuned>),
 }
@@ -69,6 +72,7 @@ impl Section {
         match self {
             Section::Suite(suite) => &suite.title,
             Section::Operators(operators) => &operators.title,
+            Section::Strategies(strategies) => &strategies.title,
             Section::Tuned(tuned) => &tuned.title,
         }
     }
@@ -78,6 +82,7 @@ impl Section {
         match self {
             Section::Suite(_) => "suite",
             Section::Operators(_) => "operators",
+            Section::Strategies(_) => "strategies",
             Section::Tuned(_) => "tuned",
         }
     }
@@ -87,6 +92,7 @@ impl Section {
         match self {
             Section::Suite(suite) => suite.headline(),
             Section::Operators(operators) => operators.headline(),
+            Section::Strategies(strategies) => strategies.headline(),
             Section::Tuned(tuned) => tuned.headline(),
         }
     }
@@ -107,6 +113,12 @@ impl Section {
                  above 1, Warploom is faster. TF32 is the library's time with tensor cores, which round their inputs, \
                  and is not compared with."
             }
+            Section::Strategies(_) => {
+                "Strategies: every strategy tunes every subject with every seed, in the same space. A trial is a \
+                 schedule that was measured as in tuning; what one run has measured is known to the next, and counts \
+                 as a trial of it. Schedules that fail or spill registers are trials without a time; points that the \
+                 rules refuse are none. A line begins where every seed has found a valid schedule."
+            }
             Section::Tuned(_) => {
                 "Tuning: each trial is a schedule that was compiled and, unless its kernels spill registers, compared \
                  with the reference and timed. A prediction is that of the model at the time of the trial; with \
@@ -120,6 +132,7 @@ impl Section {
         let content = match self {
             Section::Suite(suite) => suite.to_html(),
             Section::Operators(operators) => operators.to_html(),
+            Section::Strategies(strategies) => strategies.to_html(),
             Section::Tuned(tuned) => tuned.to_html(number),
         };
         let (title, headline) = (Escaped(self.title()), self.headline());

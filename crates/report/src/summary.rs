@@ -14,12 +14,12 @@ pub(crate) fn to_html(sections: &[Section]) -> String {
     let tuned: Vec<(&Tuned, usize)> = numbered()
         .filter_map(|(section, number)| match section {
             Section::Tuned(tuned) => Some((&**tuned, number)),
-            Section::Suite(_) | Section::Operators(_) => None,
+            Section::Suite(_) | Section::Operators(_) | Section::Strategies(_) => None,
         })
         .collect();
     let other = |(section, number): (&Section, usize)| match section {
         Section::Tuned(_) => None,
-        Section::Suite(_) | Section::Operators(_) => Some(format!(
+        Section::Suite(_) | Section::Operators(_) | Section::Strategies(_) => Some(format!(
             "<li><a href=\"#section-{number}\">{}</a> <span>{}</span></li>\n",
             Escaped(section.title()),
             Escaped(&section.headline())

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use warploom_report::chart::{Curve, Place};
 use warploom_report::{
-    AppTime, Baseline, Column, Fact, Iteration, Kernel, Listing, Page, Run, RunnerUp, Section, Suite, Table,
-    Trial, Tuned,
+    AppTime, Baseline, Column, Fact, Iteration, Kernel, Listing, Page, Run, RunnerUp, Section, Strategies,
+    Suite, Table, Trial, TriedSubject, Tuned,
 };
 
 /// Markup that may occur in a file and must not reach a page unescaped.
@@ -72,6 +73,33 @@ fn suite() -> Suite {
     Suite { title: "The suite".to_owned(), runs }
 }
 
+fn strategies() -> Strategies {
+    let curve = |name: &str, places: &[(usize, f64, f64)]| {
+        let place = |&(at, value, deviation): &(usize, f64, f64)| Place { at, value, deviation };
+        Curve { name: name.to_owned(), places: places.iter().map(place).collect() }
+    };
+    let table = |rows: &[[&str; 2]]| Table {
+        columns: vec![Column::text("strategy"), Column::numbers("after 25")],
+        rows: rows.iter().map(|row| row.map(str::to_owned).to_vec()).collect(),
+    };
+    Strategies {
+        title: "Strategies on H200".to_owned(),
+        facts: vec![Fact::new("command", "warploom suite")],
+        trials: 40,
+        caption: "Mean ± deviation.".to_owned(),
+        subjects: vec![TriedSubject {
+            name: "blur at 64x48".to_owned(),
+            curves: vec![
+                curve("random", &[(2, 40.0, 8.0), (7, 24.0, 5.0), (30, 20.0, 1.5)]),
+                curve("opevo", &[(1, 30.0, 0.0), (12, 16.0, 2.0)]),
+            ],
+            table: table(&[["random", "24.00 ± 5.00"], ["opevo", "16.00 ± 2.00"]]),
+        }],
+        about_speeds: "Speed relative to `random`.".to_owned(),
+        speeds: table(&[["random", "1.00x"], ["opevo", "1.50x"]]),
+    }
+}
+
 fn page(sections: Vec<Section>) -> Page {
     Page {
         title: "Warploom on H200".to_owned(),
@@ -92,6 +120,12 @@ fn without_style(html: &str) -> String {
 #[test]
 fn a_page_of_both_kinds() {
     let html = page(vec![Section::Suite(suite()), Section::Tuned(Box::new(tuned()))]).to_html();
+    insta::assert_snapshot!(without_style(&html));
+}
+
+#[test]
+fn a_page_of_strategies() {
+    let html = page(vec![Section::Strategies(Box::new(strategies()))]).to_html();
     insta::assert_snapshot!(without_style(&html));
 }
 
@@ -152,7 +186,16 @@ fn nothing_from_outside_is_markup() {
         run.apps[0].baselines[0].name = hostile();
         run.listings = vec![Listing { title: hostile(), nest: Ok(hostile()), schedule: hostile() }; 2];
     }
-    let mut page = page(vec![Section::Suite(suite), Section::Tuned(Box::new(tuned))]);
+    let mut strategies = strategies();
+    (strategies.title, strategies.caption, strategies.about_speeds) = (hostile(), hostile(), hostile());
+    strategies.subjects[0].name = hostile();
+    strategies.subjects[0].curves[0].name = hostile();
+    let sections = vec![
+        Section::Suite(suite),
+        Section::Tuned(Box::new(tuned)),
+        Section::Strategies(Box::new(strategies)),
+    ];
+    let mut page = page(sections);
     page.title = hostile();
     page.facts = vec![Fact { name: hostile(), value: hostile() }];
     page.sources.rows[0][0] = hostile();
@@ -174,7 +217,12 @@ fn a_page_needs_nothing_else() {
 
 #[test]
 fn every_tag_is_closed() {
-    let html = page(vec![Section::Suite(suite()), Section::Tuned(Box::new(tuned()))]).to_html();
+    let sections = vec![
+        Section::Suite(suite()),
+        Section::Tuned(Box::new(tuned())),
+        Section::Strategies(Box::new(strategies())),
+    ];
+    let html = page(sections).to_html();
     let mut open: Vec<&str> = Vec::new();
     for tag in html.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
         let name = tag.trim_start_matches('/').split([' ', '\n']).next().unwrap();

@@ -3,13 +3,13 @@
 use warploom_cost::{CostModel, Network, Weights};
 use warploom_search as search;
 
-use crate::records::{Records, RunKey, RunState, Trial};
+use crate::records::{Records, RunKey, RunState};
 use crate::retrain::{Retrain, regret};
 use crate::tuning::{Ended, Event, Observer, Proposal, Session, Task, TuneError, Tuned};
 use crate::worker::Bench;
 
 /// Number of fastest schedules whose neighbours are tried in each iteration.
-const BASES: usize = 4;
+pub(crate) const BASES: usize = 4;
 
 /// Options of autotuning.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub fn autotune(
     let mut session = Session::new(task, bench, records, observer)?;
     let mut run = Run {
         options,
-        key: RunKey(key(task, options, retrain.is_some())),
+        key: RunKey(key(task.model, &task.search, options.samples, retrain.is_some())),
         retrain,
         weights: None,
         finished: 0,
@@ -76,12 +76,34 @@ pub fn autotune(
     Ok(Autotuned { tuned, weights: run.weights, iterations: run.finished })
 }
 
-/// The key of a run: everything that determines which candidates it tries.
-fn key(task: &Task<'_>, options: &AutotuneOptions, retrains: bool) -> String {
-    let search::Options { seed, beam, passes, samples, sampling, freezing, .. } = &task.search;
-    let model = task.model.name();
-    let measured = options.samples;
+/// The key of a run that measures so many schedules per iteration: everything that determines which candidates it tries.
+pub(crate) fn key(
+    model: &dyn CostModel,
+    options: &search::Options,
+    measured: usize,
+    retrains: bool,
+) -> String {
+    let search::Options { seed, beam, passes, samples, sampling, freezing, .. } = options;
+    let model = model.name();
     format!("{model} {retrains} {measured} {seed} {beam} {passes} {samples} {sampling} {freezing}")
+}
+
+/// What an iteration may try, the most promising first: the neighbours of the fastest schedules so far, given as text with their
+/// times, and what a search finds. The first iteration may try the default schedule too.
+pub(crate) fn proposals(
+    session: &Session<'_, '_>,
+    model: &dyn CostModel,
+    options: &search::Options,
+    iteration: usize,
+    fastest: &[(String, f64)],
+) -> (Vec<Proposal>, Vec<Proposal>) {
+    let seed = options.seed.wrapping_add((iteration as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let options = search::Options { seed, ..options.clone() };
+    let mut found = session.search(model, &options);
+    if iteration == 0 {
+        found.push(session.default());
+    }
+    (session.near(model, &options, fastest), found)
 }
 
 /// The candidates chosen for an iteration.
@@ -182,27 +204,23 @@ impl Run<'_, '_> {
         let task = session.task;
         let network = self.network(session);
         let model: &dyn CostModel = network.as_ref().map_or(task.model, |network| network);
-        let seed = task.search.seed.wrapping_add((iteration as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let options = search::Options { seed, ..task.search.clone() };
-        let mut found = session.search(model, &options);
-        if iteration == 0 {
-            found.push(session.default());
-        }
         let fastest = self.fastest(session)?;
+        let (near, found) = proposals(session, model, &task.search, iteration, &fastest);
         let mut chosen = Chosen { last_trial: self.last_trial, samples: Vec::new(), before: 0, done: 0 };
         let half = if fastest.is_empty() { 0 } else { self.options.samples / 2 };
-        chosen.add(session, session.near(model, &options, &fastest), half)?;
+        chosen.add(session, near, half)?;
         chosen.add(session, found, self.options.samples)?;
         let Chosen { samples, before, done, .. } = chosen;
         session.tell(&Event::Planned { candidates: samples.len() - done, known: before + done });
         session.measure(samples, false)
     }
 
-    /// The fastest trials from before the current iteration, so that a resumed run selects the same
+    /// The fastest schedules from before the current iteration with their times, so that a resumed run selects the same
     /// ones.
-    fn fastest(&self, session: &Session<'_, '_>) -> Result<Vec<Trial>, TuneError> {
+    fn fastest(&self, session: &Session<'_, '_>) -> Result<Vec<(String, f64)>, TuneError> {
         let best = session.records().best(session.id, usize::MAX)?;
-        Ok(best.into_iter().filter(|trial| trial.id <= self.last_trial).take(BASES).collect())
+        let before = best.into_iter().filter(|trial| trial.id <= self.last_trial).take(BASES);
+        Ok(before.filter_map(|trial| Some((trial.sample.schedule.clone(), trial.time_us()?))).collect())
     }
 
     fn network(&self, session: &Session<'_, '_>) -> Option<Network> {

@@ -8,8 +8,10 @@
 //! records, until it is where it was; so strategies need not be stored.
 
 mod count;
+mod model;
 mod model_fixed;
 mod run;
+mod walk;
 
 use warploom_cost::CostModel;
 use warploom_schedule::schedule::Schedule;
@@ -17,14 +19,20 @@ use warploom_search as search;
 use warploom_search::points::{Open, Schedules, TemplateError};
 use warploom_strategy::{Settings, Strategy};
 
+use self::model::ModelSettings;
 use self::model_fixed::{ModelFixed, ModelFixedSettings};
 use self::run::Run;
+use self::walk::walk;
 use crate::records::{Records, RunKey};
 use crate::tuning::{Ended, Event, Observer, Session, Tally, Task, TuneError, Tuned};
 use crate::worker::Bench;
 
 pub(crate) use self::count::Count;
 pub(crate) use self::model_fixed::Built;
+
+/// The name of the strategy that does what [`autotune`](crate::autotune::autotune()) does without training. It is not bound to
+/// templates, and knows nothing but the trials of its own run.
+pub const MODEL: &str = "model";
 
 /// The name of the strategy that ranks points of the templates by the task's cost model.
 pub const MODEL_FIXED: &str = "model-fixed";
@@ -75,17 +83,19 @@ pub struct Explored {
     pub tuned: Tuned,
     /// The key of the run's steps in the records.
     pub run: RunKey,
-    /// Number of templates of the space.
+    /// Number of templates of the space; 0 for [`MODEL`], which needs none.
     pub templates: usize,
     /// All steps, including those of earlier processes.
     pub tally: Tally,
+    /// The times of the trials in order, in microseconds; `None` for those without one.
+    pub times: Vec<Option<f64>>,
     /// Whether the strategy ended before its trials were used up.
     pub exhausted: bool,
 }
 
 /// The names of all strategies for [`explore`].
 pub fn names() -> Vec<&'static str> {
-    warploom_strategy::names().into_iter().chain([MODEL_FIXED]).collect()
+    warploom_strategy::names().into_iter().chain([MODEL_FIXED, MODEL]).collect()
 }
 
 /// Whether the strategy exists and can be set as the options say. For programs that want to know before they measure.
@@ -94,6 +104,7 @@ pub fn names() -> Vec<&'static str> {
 /// If there is no such strategy, or it has no such setting.
 pub fn check(options: &ExploreOptions) -> Result<(), warploom_strategy::Error> {
     match options.strategy.as_str() {
+        MODEL => ModelSettings.parse(&options.settings).map(|_| ()),
         MODEL_FIXED => ModelFixedSettings::default().parse(&options.settings).map(|_| ()),
         _ => warploom_strategy::make(&options.strategy, options.trials, 0, &options.settings).map(|_| ()),
     }
@@ -113,11 +124,35 @@ pub fn explore(
     observer: Observer<'_>,
 ) -> Result<Explored, TuneError> {
     check(options)?;
-    let mut session = Session::new(task, bench, records, observer)?;
-    let space = space(&mut session, options)?;
+    let space = match options.strategy.as_str() {
+        MODEL => None,
+        _ => Some(space(task, options, bench, records, observer)?),
+    };
+    explore_in(space.as_ref(), task, options, bench, records, observer)
+}
+
+/// The same in a space that is there already, as when several strategies are compared; [`MODEL`] needs none.
+///
+/// # Errors
+/// As those of [`explore`], and if there is no space for a strategy that needs one.
+pub fn explore_in(
+    space: Option<&Schedules>,
+    task: &Task<'_>,
+    options: &ExploreOptions,
+    bench: &mut Bench<'_>,
+    records: &mut Records,
+    observer: Observer<'_>,
+) -> Result<Explored, TuneError> {
+    check(options)?;
+    let session = Session::new(task, bench, records, observer)?;
     let ExploreOptions { strategy, settings, trials, seed, .. } = options;
-    let mut strategy = make(strategy, settings, *trials, *seed, &space, task.model)?;
-    Ok(follow(session, options, &space, &mut *strategy))
+    if strategy == MODEL {
+        let run = Run::new(options, &model::key(task, options));
+        return Ok(finish(session, run, 0, model::iterate));
+    }
+    let space = space.ok_or(TemplateError::Empty)?;
+    let mut strategy = make(strategy, settings, *trials, *seed, space, task.model)?;
+    Ok(follow(session, options, space, &mut *strategy))
 }
 
 /// A strategy by its name, also one that needs a cost model.
@@ -148,14 +183,23 @@ pub fn explore_with(
     records: &mut Records,
     observer: Observer<'_>,
 ) -> Result<Explored, TuneError> {
-    let mut session = Session::new(task, bench, records, observer)?;
-    let space = space(&mut session, options)?;
-    Ok(follow(session, options, &space, strategy))
+    let space = space(task, options, bench, records, observer)?;
+    Ok(follow(Session::new(task, bench, records, observer)?, options, &space, strategy))
 }
 
-/// The space: the structures of the default schedule, of those given, and of the best candidates of a search. It does not
-/// depend on the seed, so runs with different seeds are comparable.
-fn space(session: &mut Session<'_, '_>, options: &ExploreOptions) -> Result<Schedules, TuneError> {
+/// The space of the options: the structures of the default schedule, of those given, and of the best candidates of a search.
+/// It does not depend on strategy and seed, so runs with different ones are comparable.
+///
+/// # Errors
+/// If tuning cannot start, or no schedule is a template.
+pub fn space(
+    task: &Task<'_>,
+    options: &ExploreOptions,
+    bench: &mut Bench<'_>,
+    records: &mut Records,
+    observer: Observer<'_>,
+) -> Result<Schedules, TuneError> {
+    let mut session = Session::new(task, bench, records, observer)?;
     // The default schedule may need more than the device has.
     let default = Some(session.default().schedule).filter(|default| session.problem.is_legal(default));
     let first: Vec<Schedule> = default.into_iter().chain(options.given.clone()).collect();
@@ -181,20 +225,31 @@ fn space(session: &mut Session<'_, '_>, options: &ExploreOptions) -> Result<Sche
 
 /// Runs a strategy to its end.
 fn follow(
-    mut session: Session<'_, '_>,
+    session: Session<'_, '_>,
     options: &ExploreOptions,
     space: &Schedules,
     strategy: &mut dyn Strategy,
 ) -> Explored {
-    session.skip_spilling = !options.run_spilling;
-    let mut run = Run::new(&session, options, space, &strategy.key());
-    let ended = run.go(&mut session, strategy).unwrap_or_else(Ended::Failed);
-    let ended = match session.finals_after(&ended, options.finalists) {
+    let run = Run::new(options, &walk::key(&session, options, space, &strategy.key()));
+    finish(session, run, space.all().len(), |run, session| walk(run, session, space, strategy))
+}
+
+/// Runs what asks to its end, and times the best schedules against each other.
+fn finish<'a, 's, 'b>(
+    mut session: Session<'s, 'b>,
+    mut run: Run<'a>,
+    templates: usize,
+    go: impl FnOnce(&mut Run<'a>, &mut Session<'s, 'b>) -> Result<Ended, TuneError>,
+) -> Explored {
+    let ExploreOptions { run_spilling, finalists, .. } = *run.options;
+    session.skip_spilling = !run_spilling;
+    let ended = go(&mut run, &mut session).unwrap_or_else(Ended::Failed);
+    let ended = match session.finals_after(&ended, finalists) {
         Ok(()) => ended,
         Err(error) => Ended::Failed(error),
     };
-    let shown = session.records().best(session.id, options.finalists).unwrap_or_default();
+    let shown = session.records().best(session.id, finalists).unwrap_or_default();
     let tuned = session.conclude(ended, shown);
-    let Run { key, count, exhausted, .. } = run;
-    Explored { tuned, run: key, templates: space.all().len(), tally: count.tally, exhausted }
+    let Run { key, count: Count { tally, times, .. }, exhausted, .. } = run;
+    Explored { tuned, run: key, templates, tally, times, exhausted }
 }

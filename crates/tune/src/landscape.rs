@@ -26,7 +26,7 @@ use crate::sample::Sizes;
 
 pub use limits::Limits;
 pub use record::{Recorded, record};
-pub use serve::{Contender, Curve};
+pub use serve::{Contender, Played};
 
 /// The most points of which it is asked whether they are legal.
 const MOST: u128 = 1 << 22;

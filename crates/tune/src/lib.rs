@@ -8,10 +8,11 @@
 //! [`top()`](top::top), [`autotune()`](autotune::autotune) and [`explore()`](explore::explore) measure on a GPU to find the
 //! fastest schedule. They are built on [`measure()`](measure::measure), which times many schedules,
 //! [`worker`], which compiles and runs them in separate processes that are allowed to fail, and
-//! [`records`], a database of every result. [`sample`] defines the training data of the cost model.
+//! [`records`], a database of every result. [`compare`] says which strategy finds fast schedules sooner. [`sample`] defines the training data of the cost model.
 
 pub mod autotune;
 pub mod cache;
+pub mod compare;
 pub mod explain;
 pub mod explore;
 pub mod given;

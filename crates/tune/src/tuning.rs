@@ -207,6 +207,9 @@ pub struct Tally {
     pub repeated: usize,
     /// Those that the rules refuse.
     pub refused: usize,
+    /// Different points that the rules refused when the strategy looked at them. They are no steps, unless it asked for
+    /// them nevertheless.
+    pub avoided: usize,
     /// The shortest time that the strategy was told, in microseconds.
     pub best_us: Option<f64>,
 }

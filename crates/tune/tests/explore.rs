@@ -18,7 +18,7 @@ use warploom_cost::Featurizer;
 use warploom_schedule::schedule::Schedule;
 use warploom_strategy::{Draw, Point, Space, Strategy, Verdict, space};
 use warploom_target::Device;
-use warploom_tune::explore::{ExploreOptions, Explored, check, explore, explore_with, names};
+use warploom_tune::explore::{ExploreOptions, Explored, MODEL, check, explore, explore_with, names};
 use warploom_tune::records::{Records, Step, StepOutcome};
 use warploom_tune::sample::Origin;
 use warploom_tune::tuning::{Ended, Event, TuneError};
@@ -26,13 +26,15 @@ use warploom_tune::worker;
 
 use made_up::{bench, place, subjects, trials, workload};
 
-const TESTS: [(&str, fn()); 12] = [
+const TESTS: [(&str, fn()); 14] = [
     ("every_strategy_finds_a_schedule", every_strategy_finds_a_schedule),
     ("the_same_seed_asks_the_same", the_same_seed_asks_the_same),
     ("a_stopped_run_goes_on", a_stopped_run_goes_on),
     ("a_killed_run_goes_on", a_killed_run_goes_on),
     ("two_processes_of_one_run_agree", two_processes_of_one_run_agree),
     ("seeds_do_not_mix", seeds_do_not_mix),
+    ("the_model_learns_nothing_from_others", the_model_learns_nothing_from_others),
+    ("refused_points_that_were_looked_at_are_counted", refused_points_that_were_looked_at_are_counted),
     ("what_spills_is_timed_on_request", what_spills_is_timed_on_request),
     ("a_strategy_that_repeats_itself_ends", a_strategy_that_repeats_itself_ends),
     ("what_is_refused_costs_nothing", what_is_refused_costs_nothing),
@@ -103,7 +105,8 @@ fn every_strategy_finds_a_schedule() {
         let explored = run(&place.records, FAULTS, &options(name, 1));
         let Explored { tuned, tally, .. } = &explored;
         assert!(matches!(tuned.ended, Ended::Finished), "{name}: {:?}", tuned.ended);
-        assert_eq!((tally.trials, explored.exhausted, explored.templates > 1), (24, false, true), "{name}");
+        let bound = name != MODEL;
+        assert_eq!((tally.trials, explored.exhausted, explored.templates > 1), (24, false, bound), "{name}");
         let steps = steps(&place.records, &explored);
         let of = |outcome: StepOutcome| steps.iter().filter(|step| step.outcome == outcome).count();
         assert_eq!(of(StepOutcome::Repeated), tally.repeated);
@@ -112,10 +115,15 @@ fn every_strategy_finds_a_schedule() {
         // The default schedule was measured before, and nothing was measured but what was asked for.
         let recorded = trials(&place.records);
         let default = recorded.iter().find(|trial| trial.sample.origin == Origin::Default).unwrap();
-        let asked = recorded.iter().filter(|trial| trial.sample.origin == Origin::Strategy).count();
+        let own: Vec<_> = recorded.iter().filter(|trial| trial.sample.origin != Origin::Default).collect();
+        assert!(own.iter().all(|trial| (trial.sample.origin == Origin::Strategy) == bound), "{name}");
+        assert!(own.iter().all(|trial| trial.predicted_us.is_some_and(|time| time > 0.0)), "{name}");
+        let asked = own.len();
         assert_eq!((recorded.len(), asked + of(StepOutcome::Known)), (asked + 1, 24), "{name}");
         let best = steps.iter().filter_map(|step| step.time_us).fold(f64::INFINITY, f64::min);
         assert_eq!(tally.best_us, Some(best));
+        let told = steps.iter().filter(|step| step.outcome.is_trial()).map(|step| step.time_us);
+        assert_eq!(explored.times, told.collect::<Vec<_>>(), "{name}");
         let won = tuned.winner.as_ref().unwrap().trial.time_us().unwrap();
         assert!(won <= default.time_us().unwrap_or(f64::INFINITY), "{name}: {won}");
         assert!(best <= default.time_us().unwrap_or(f64::INFINITY), "{name}: {best}");
@@ -138,7 +146,7 @@ fn the_same_seed_asks_the_same() {
 }
 
 fn a_stopped_run_goes_on() {
-    for name in ["random", "genetic", "n-a2c", "anneal-q", "model-fixed"] {
+    for name in ["random", "genetic", "n-a2c", "anneal-q", "model-fixed", "model"] {
         let whole = place();
         let explored = run(&whole.records, FAULTS, &options(name, 0));
         let expected = steps(&whole.records, &explored);
@@ -239,6 +247,60 @@ fn seeds_do_not_mix() {
     // What the first run measured is known to any other, and counts as a trial.
     let other = run(&shared.records, FAULTS, &ExploreOptions { finalists: 1, ..options("anneal-q", 0) });
     assert_eq!((other.tuned.progress.done, other.tally), (0, both[0].tally));
+}
+
+fn the_model_learns_nothing_from_others() {
+    let (alone, shared) = (place(), place());
+    let expected = run(&alone.records, FAULTS, &options(MODEL, 5));
+    run(&shared.records, FAULTS, &options("model-fixed", 0));
+    run(&shared.records, FAULTS, &options(MODEL, 4));
+    let mixed = run(&shared.records, FAULTS, &options(MODEL, 5));
+    assert_eq!(mixed.times, expected.times);
+    let known =
+        steps(&shared.records, &mixed).iter().filter(|step| step.outcome == StepOutcome::Known).count();
+    let measured = mixed.times.len() - known;
+    assert!(known > 1 && mixed.tuned.progress.done == measured, "{known} {:?}", mixed.tuned.progress);
+}
+
+/// Looks at any points, and asks for those that are legal.
+struct Careful {
+    draw: Draw,
+    refused: BTreeSet<Point>,
+}
+
+impl Strategy for Careful {
+    fn ask(&mut self, space: &dyn Space, most: usize) -> Vec<Point> {
+        let drawn: Vec<Point> = (0..most.max(20)).map(|_| space::random(space, &mut self.draw)).collect();
+        let (mut legal, refused): (Vec<Point>, Vec<Point>) =
+            drawn.into_iter().partition(|point| space.refusal(point).is_none());
+        self.refused.extend(refused);
+        legal.truncate(most);
+        legal
+    }
+
+    fn tell(&mut self, _: &dyn Space, _: &[(Point, Verdict)]) {}
+
+    fn key(&self) -> String {
+        "careful".to_owned()
+    }
+}
+
+fn refused_points_that_were_looked_at_are_counted() {
+    let (place, subjects) = (place(), subjects());
+    let mut records = Records::open(&place.records).unwrap();
+    let mut tallies = Vec::new();
+    // The second run is a replay.
+    for _ in 0..2 {
+        let mut careful = Careful { draw: Draw::new(7), refused: BTreeSet::new() };
+        let explored = bench(FAULTS).with(|bench| {
+            let (task, options) = (subjects.task(), options("", 0));
+            explore_with(&mut careful, &task, &options, bench, &mut records, &mut |_| {}).unwrap()
+        });
+        assert_eq!((explored.tally.avoided, explored.tally.refused), (careful.refused.len(), 0));
+        assert!(!careful.refused.is_empty());
+        tallies.push(explored.tally);
+    }
+    assert_eq!(tallies[0], tallies[1]);
 }
 
 fn what_spills_is_timed_on_request() {

@@ -8,9 +8,10 @@ use warploom_lang::{Input, Pipeline, Realisation, Region, func, rdom, vars};
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_strategy::{Coordinate, Point, Space};
 use warploom_target::Device;
+use warploom_tune::compare::Curve;
 use warploom_tune::explore::names;
 use warploom_tune::landscape::{
-    Contender, Curve, Definition, Landscape, LandscapeError, Limits, Outcome, Source,
+    Contender, Definition, Landscape, LandscapeError, Limits, Outcome, Played, Source,
 };
 use warploom_tune::sample::Sizes;
 
@@ -135,12 +136,17 @@ fn what_was_not_recorded_is_refused() {
     assert!(refused(with([1, 32, 2], [1, 8, 9], [4, 16])), "no point");
 }
 
+/// The shortest time of the first so many trials.
+fn best_us(played: &Played, trials: usize) -> Option<f64> {
+    Curve::new(0, &played.times_us).best_after(trials)
+}
+
 #[test]
 fn all_strategies_are_the_same_on_any_number_of_threads() {
     let (landscape, model) = (landscape(|_| true), model());
-    let run = |threads: usize| -> Vec<Curve> {
+    let run = |threads: usize| -> Vec<Played> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| landscape.compare(&contenders(), 2, 120, &model)).unwrap()
+        pool.install(|| landscape.compare(&contenders(), &[0, 1], 120, &model)).unwrap()
     };
     let (one, three) = (run(1), run(3));
     assert_eq!(one, three);
@@ -151,9 +157,9 @@ fn all_strategies_are_the_same_on_any_number_of_threads() {
         for curve in curves {
             assert!(curve.key.starts_with(name) && curve.times_us.len() == 120, "{}", curve.key);
             assert_eq!(curve.tally.trials, 120);
-            assert!(curve.best_us(120).unwrap() >= best);
-            assert_eq!(curve.best_us(120), curve.tally.best_us);
-            assert!(curve.best_us(10).unwrap_or(f64::INFINITY) >= curve.best_us(120).unwrap());
+            assert!(best_us(curve, 120).unwrap() >= best);
+            assert_eq!(best_us(curve, 120), curve.tally.best_us);
+            assert!(best_us(curve, 10).unwrap_or(f64::INFINITY) >= best_us(curve, 120).unwrap());
         }
     }
 }
@@ -168,7 +174,7 @@ fn a_complete_search_finds_the_best_and_asks_for_everything_once() {
         let curve = landscape.run(&complete, 1, usize::MAX, &model()).unwrap();
         assert_eq!((curve.times_us.len(), curve.tally.repeated), (count, 0), "{}", curve.key);
         assert_eq!(curve.times_us.iter().filter(|time| time.is_none()).count(), failed);
-        assert_eq!(curve.best_us(usize::MAX), Some(10.0));
+        assert_eq!(best_us(&curve, usize::MAX), Some(10.0));
         let mut times: Vec<f64> = curve.times_us.into_iter().flatten().collect();
         times.sort_by(f64::total_cmp);
         assert_eq!(times, landscape.times_us());
@@ -178,9 +184,10 @@ fn a_complete_search_finds_the_best_and_asks_for_everything_once() {
 #[test]
 fn strategies_that_learn_are_better_than_chance() {
     let landscape = landscape(|_| true);
+    let seeds: Vec<u64> = (0..10).collect();
     let mean = |strategy: &str, settings: &str| {
-        let curves = landscape.compare(&[contender(strategy, settings)], 10, 60, &model()).unwrap();
-        curves.iter().filter_map(|curve| curve.best_us(60)).sum::<f64>() / 10.0
+        let curves = landscape.compare(&[contender(strategy, settings)], &seeds, 60, &model()).unwrap();
+        curves.iter().filter_map(|curve| best_us(curve, 60)).sum::<f64>() / 10.0
     };
     let random = mean("random", "");
     for strategy in ["opevo", "g-bfs", "anneal-q"] {

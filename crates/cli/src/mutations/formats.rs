@@ -47,7 +47,7 @@ pub(super) struct Format {
     pub(super) read: Reader,
 }
 
-pub(super) const NAMES: [&str; 19] = [
+pub(super) const NAMES: [&str; 20] = [
     "npy",
     "png",
     "pnm",
@@ -67,6 +67,7 @@ pub(super) const NAMES: [&str; 19] = [
     "cache",
     "suite",
     "operators",
+    "strategies",
 ];
 
 /// The format with this name. Files that its reader needs are written to the folder.
@@ -91,6 +92,7 @@ pub(super) fn format(name: &'static str, folder: &Path) -> Format {
         "cache" => cache_entries(),
         "suite" => suite_results(folder),
         "operators" => operator_results(folder),
+        "strategies" => compared_strategies(folder),
         _ => unreachable!("it is one of the names"),
     }
 }
@@ -545,6 +547,25 @@ fn operator_results(folder: &Path) -> Format {
         }],
     });
     reported("operators", &results, folder)
+}
+
+/// A comparison of strategies, as `warploom report` reads it.
+fn compared_strategies(folder: &Path) -> Format {
+    let strategy = |name: &str| {
+        json!({
+            "strategy": name, "at": [{ "trials": 25, "mean_us": 5.0, "deviation_us": 0.5, "seeds": 2 }],
+            "runs": [
+                { "seed": 0, "trials": 30, "improved_at": [1, 4], "best_us": [9.5, 4.5] },
+                { "seed": 1, "trials": 30, "improved_at": [2], "best_us": [5.5] },
+            ],
+        })
+    };
+    let results = json!({
+        "schema": "warploom.strategies/1", "versions": ["one"], "command": "c", "date": "2026-01-31", "device": "H200",
+        "trials": 30, "subjects": [{ "subject": "blur", "strategies": [strategy("random"), strategy("opevo")] }],
+        "relative": [{ "strategy": "opevo", "at": [{ "trials": 25, "speed": 1.0, "subjects": 1 }] }],
+    });
+    reported("strategies", &results, folder)
 }
 
 /// Results that `warploom report` reads.

@@ -14,7 +14,7 @@ use crate::suite::operators::{
 pub(super) fn sections(sources: &[Source], nests: &mut Nests) -> Vec<Section> {
     let section = |source: &Source| match &source.content {
         Content::Operators(results) => Some(Section::Operators(Box::new(page(&source.file, results, nests)))),
-        Content::Records { .. } | Content::Suite(_) => None,
+        Content::Records { .. } | Content::Suite(_) | Content::Strategies(_) => None,
     };
     sources.iter().filter_map(section).collect()
 }

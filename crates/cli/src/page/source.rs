@@ -9,13 +9,15 @@ use warploom::tune::records::{Problem, Records, Trial};
 use crate::date;
 use crate::error::Error;
 use crate::show;
-use crate::suite::{Results, SCHEMA, operators};
+use crate::suite::{Results, SCHEMA, operators, strategies};
 
 /// The magic bytes of SQLite files.
 const DATABASE: &[u8] = b"SQLite format 3\0";
 
-/// The start of the schema of results of operators.
+/// The starts of the schemas of results.
+const SUITE: &str = "warploom.suite/";
 const OPERATORS: &str = "warploom.operators/";
+const STRATEGIES: &str = "warploom.strategies/";
 
 /// A source file and its content.
 pub(super) struct Source {
@@ -31,6 +33,8 @@ pub(super) enum Content {
     Suite(Box<Results>),
     /// Results of the set of operators.
     Operators(Box<operators::Results>),
+    /// A comparison of strategies.
+    Strategies(Box<strategies::Results>),
 }
 
 pub(super) struct Tried {
@@ -54,6 +58,7 @@ impl Source {
             Content::Records { problems, .. } => problems.is_empty(),
             Content::Suite(results) => results.apps.is_empty(),
             Content::Operators(results) => results.rows.is_empty(),
+            Content::Strategies(results) => results.comparison.subjects.is_empty(),
         };
         if empty { Err(nothing()) } else { Ok(Source { file, content }) }
     }
@@ -65,6 +70,7 @@ impl Source {
             }
             Content::Suite(results) => vec![results.device.clone()],
             Content::Operators(results) => vec![results.device.clone()],
+            Content::Strategies(results) => vec![results.comparison.device.clone()],
         }
     }
 
@@ -76,6 +82,7 @@ impl Source {
             }
             Content::Suite(results) => results.versions.clone(),
             Content::Operators(results) => results.versions.clone(),
+            Content::Strategies(results) => results.versions.clone(),
         }
     }
 
@@ -85,6 +92,7 @@ impl Source {
             Content::Records { problems, .. } => problems.iter().flat_map(Tried::dates).collect(),
             Content::Suite(results) => vec![results.date.clone()],
             Content::Operators(results) => vec![results.date.clone()],
+            Content::Strategies(results) => vec![results.date.clone()],
         }
     }
 }
@@ -102,6 +110,9 @@ impl Content {
             }
             Content::Operators(results) => {
                 format!("operators, {}, {}", results.mode, show::count(results.rows.len(), "row"))
+            }
+            Content::Strategies(results) => {
+                format!("strategies, {}", show::count(results.comparison.subjects.len(), "subject"))
             }
         }
     }
@@ -139,7 +150,7 @@ fn read_results(file: &str, bytes: &[u8]) -> Result<Content, Error> {
         schema: String,
     }
     let form: Option<Form> = serde_json::from_slice(bytes).ok();
-    let known = |form: &Form| ["warploom.suite/", OPERATORS].iter().any(|name| form.schema.starts_with(name));
+    let known = |form: &Form| [SUITE, OPERATORS, STRATEGIES].iter().any(|name| form.schema.starts_with(name));
     let Some(Form { schema }) = form.filter(known) else {
         return Err(Error::NotReported { file: file.to_owned() });
     };
@@ -147,6 +158,13 @@ fn read_results(file: &str, bytes: &[u8]) -> Result<Content, Error> {
     if schema.starts_with(OPERATORS) {
         let results = operators::Results::parse(bytes).map_err(failed)?;
         return Ok(Content::Operators(Box::new(results)));
+    }
+    if schema.starts_with(STRATEGIES) {
+        if schema != strategies::SCHEMA {
+            return Err(failed(format!("this program reads `{}`", strategies::SCHEMA)));
+        }
+        let results = serde_json::from_slice(bytes).map_err(|error| failed(error.to_string()))?;
+        return Ok(Content::Strategies(Box::new(results)));
     }
     match version(&schema).zip(version(SCHEMA)) {
         _ if schema == SCHEMA => {}

@@ -31,7 +31,7 @@ pub(super) fn sections(apps: &[App], sources: &[Source], nests: &mut Nests) -> V
 fn results(source: &Source) -> Option<(&str, &Results)> {
     match &source.content {
         Content::Suite(results) => Some((&source.file, results)),
-        Content::Records { .. } | Content::Operators(_) => None,
+        Content::Records { .. } | Content::Operators(_) | Content::Strategies(_) => None,
     }
 }
 

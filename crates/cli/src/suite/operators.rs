@@ -7,6 +7,7 @@ mod report;
 use std::io::Write;
 use std::path::Path;
 
+use warploom::app::App;
 use warploom_apps::operators::{Operator, operators};
 
 use super::Arguments;
@@ -57,6 +58,11 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     drop(progress);
     report.print(arguments.format, arguments.markdown, out)?;
     report.verdict()
+}
+
+/// The operators that match one of the patterns, as apps.
+pub(super) fn apps(patterns: &[String]) -> Result<Vec<App>, Error> {
+    Ok(chosen(operators(), patterns)?.iter().map(Operator::app).collect())
 }
 
 /// Takes over what an earlier run has left in the folder: valid results of the rows that are chosen, and all of others.

@@ -34,10 +34,10 @@ pub(super) const NOWHERE: &str = ":memory:";
 /// Everything that the apps of one run share.
 pub(super) struct Runner<'a> {
     arguments: &'a Arguments,
-    bench: OpenBench,
-    records: Records,
-    start: Start,
-    stop: &'static AtomicBool,
+    pub bench: OpenBench,
+    pub records: Records,
+    pub start: Start,
+    pub stop: &'static AtomicBool,
 }
 
 impl<'a> Runner<'a> {
@@ -85,6 +85,34 @@ enum Found {
 }
 
 impl Arguments {
+    /// An app at the sizes to run it at.
+    pub(super) fn asked(&self, app: &App) -> Result<pipeline::Subject, Error> {
+        let settings = match self.sizes {
+            Sizes::Default => Settings::defaults(app),
+            Sizes::Small => small_settings(app).unwrap_or_else(|| Settings::defaults(app)),
+        };
+        pipeline::Subject::new(app, settings)
+    }
+
+    /// The task of tuning a pipeline.
+    pub(super) fn task<'t>(
+        &self,
+        tunable: &Tunable,
+        start: &'t Start,
+        stop: &'t AtomicBool,
+        deadline: Option<Instant>,
+    ) -> Task<'t> {
+        Task {
+            subject: tunable.subject.clone(),
+            small: tunable.small.clone(),
+            tolerance: tunable.tolerance,
+            model: &*start.model,
+            search: Options { seed: self.seed, samples: self.samples.max(1), ..Options::default() },
+            deadline,
+            stop,
+        }
+    }
+
     /// Finds a schedule for one app and times it. `stem` is the name of its file of hand-written schedules.
     fn one(
         &self,
@@ -95,22 +123,10 @@ impl Arguments {
         stop: &AtomicBool,
         progress: &Progress,
     ) -> Result<(pipeline::Subject, Timed), Error> {
-        let settings = match self.sizes {
-            Sizes::Default => Settings::defaults(app),
-            Sizes::Small => small_settings(app).unwrap_or_else(|| Settings::defaults(app)),
-        };
-        let asked = pipeline::Subject::new(app, settings)?;
+        let asked = self.asked(app)?;
         let tunable = Tunable::new(&asked, bench.device, self.seed)?;
         let started = Instant::now();
-        let task = Task {
-            subject: tunable.subject.clone(),
-            small: tunable.small.clone(),
-            tolerance: tunable.tolerance,
-            model: &*start.model,
-            search: Options { seed: self.seed, samples: self.samples.max(1), ..Options::default() },
-            deadline: self.time_limit.map(|limit| started + limit),
-            stop,
-        };
+        let task = self.task(&tunable, start, stop, self.time_limit.map(|limit| started + limit));
         let mut hear = |event: &Event<'_>| {
             if let Event::Measured { progress: so_far, .. } = event {
                 progress.set_message(format!("{}: {}/{} trials", app.name, so_far.done, so_far.expected));
@@ -227,7 +243,7 @@ fn one_shot(task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
 }
 
 /// Returns an error if measuring or recording is no longer possible.
-fn lost(tuned: &Tuned) -> Result<(), Error> {
+pub(super) fn lost(tuned: &Tuned) -> Result<(), Error> {
     match &tuned.ended {
         Ended::Failed(error) => Err(Error::Tune(error.to_string(), kind(error))),
         _ => Ok(()),

@@ -15,39 +15,37 @@ use crate::backend::read_schedule;
 use crate::error::{Error, Kind};
 use crate::show;
 
-/// The name of what `--iterations` does.
-const MODEL: &str = "model";
-
 /// The strategy that chooses what is measured, and where it may look.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Strategy")]
 pub(super) struct Exploring {
     /// Tune with this strategy
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(names()), conflicts_with_all = ["iterations", "top"])]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(explore::names()), conflicts_with_all = ["iterations", "top"])]
     pub(super) strategy: Option<String>,
     /// Number of schedules that the strategy may try
-    #[arg(long, value_name = "N", default_value_t = 1000, requires = "strategy")]
+    #[arg(long, value_name = "N", default_value_t = 1000)]
     trials: usize,
     /// Settings of the strategy, as q=0.3,parents=20; docs/strategies.md lists them (default: those of the papers)
-    #[arg(
-        long,
-        value_name = "SETTINGS",
-        default_value = "",
-        hide_default_value = true,
-        requires = "strategy"
-    )]
+    #[arg(long, value_name = "SETTINGS", default_value = "", hide_default_value = true)]
     set_strategy: String,
+    #[command(flatten)]
+    spaces: Spaces,
+}
+
+/// Where strategies may look.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Spaces {
     /// Number of structures to explore: the default schedule's, then the best of a search
-    #[arg(long, value_name = "N", default_value_t = 8, requires = "strategy")]
+    #[arg(long, value_name = "N", default_value_t = 8)]
     templates: usize,
     /// A schedule whose structure is explored too; may be given several times
-    #[arg(long, value_name = "FILE", requires = "strategy")]
+    #[arg(long, value_name = "FILE")]
     template: Vec<PathBuf>,
     /// What may change in a structure
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Axes::All, requires = "strategy")]
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Axes::All)]
     axes: Axes,
     /// Measure schedules that spill registers too, instead of counting them as failed
-    #[arg(long, requires = "strategy")]
+    #[arg(long)]
     run_spilling: bool,
 }
 
@@ -60,32 +58,29 @@ enum Axes {
     Tiles,
 }
 
-/// The strategies, and what there was before them.
-fn names() -> Vec<&'static str> {
-    explore::names().into_iter().chain([MODEL]).collect()
-}
-
-/// What a run is asked to do.
-pub(super) enum Plan {
-    /// Searches and measures so often, with so many samples each time.
-    Iterations(usize, usize),
-    Explore(Box<ExploreOptions>),
-}
-
 impl Exploring {
-    /// The plan of the strategy; `None` if there is no strategy.
-    pub(super) fn plan(&self, pipeline: &Pipeline, seed: u64, samples: usize) -> Result<Option<Plan>, Error> {
+    /// The options of the strategy; `None` if there is no strategy.
+    pub(super) fn options(&self, pipeline: &Pipeline, seed: u64) -> Result<Option<ExploreOptions>, Error> {
         let Some(strategy) = &self.strategy else { return Ok(None) };
-        if strategy == MODEL {
-            return self.iterations(samples).map(Some);
-        }
-        let read = |file: &PathBuf| read_schedule(file, pipeline);
-        let given: Vec<Schedule> = self.template.iter().map(read).collect::<Result<_, _>>()?;
         let options = ExploreOptions {
             strategy: strategy.clone(),
             settings: self.set_strategy.clone(),
             seed,
             trials: self.trials.max(1),
+            ..self.spaces.options(pipeline)?
+        };
+        let wrong = |text: String| Error::Tune(format!("--set-strategy: {text}"), Kind::Usage);
+        explore::check(&options).map_err(|error| wrong(error.to_string()))?;
+        Ok(Some(options))
+    }
+}
+
+impl Spaces {
+    /// The part of the options that says where to look.
+    pub(crate) fn options(&self, pipeline: &Pipeline) -> Result<ExploreOptions, Error> {
+        let read = |file: &PathBuf| read_schedule(file, pipeline);
+        let given: Vec<Schedule> = self.template.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(ExploreOptions {
             given,
             templates: self.templates.max(1),
             open: match self.axes {
@@ -94,21 +89,7 @@ impl Exploring {
             },
             run_spilling: self.run_spilling,
             ..ExploreOptions::default()
-        };
-        let wrong = |text: String| Error::Tune(format!("--set-strategy: {text}"), Kind::Usage);
-        explore::check(&options).map_err(|error| wrong(error.to_string()))?;
-        Ok(Some(Plan::Explore(Box::new(options))))
-    }
-
-    /// Iterations with so many samples that there are as many trials as asked for, or a few less.
-    fn iterations(&self, samples: usize) -> Result<Plan, Error> {
-        if !self.set_strategy.is_empty() {
-            let text = format!("--set-strategy: the strategy `{MODEL}` has no settings; leave it out");
-            return Err(Error::Tune(text, Kind::Usage));
-        }
-        let trials = self.trials.max(1);
-        let iterations = trials.div_ceil(samples.max(1));
-        Ok(Plan::Iterations(iterations, trials / iterations))
+        })
     }
 }
 
@@ -137,11 +118,12 @@ impl Exploration {
         let strategy = run.split(' ').next().unwrap_or_default();
         let end = if *exhausted { ", nothing left to ask" } else { "" };
         format!(
-            "{strategy}: {best}; {} in {}, {} repeated, {} refused{end}\n",
+            "{strategy}: {best}; {} in {}, {} repeated, {} refused, {} avoided{end}\n",
             show::count(tally.trials, "trial"),
             show::count(*templates, "template"),
             tally.repeated,
             tally.refused,
+            tally.avoided,
         )
     }
 }

@@ -20,9 +20,10 @@ use crate::place::{Place, Ran};
 use crate::stubbed::write_stub;
 
 /// Parts of commands that would take long, and what stands for them.
-const SMALLER: [(&str, &str); 8] = [
+const SMALLER: [(&str, &str); 9] = [
     ("--iterations 20", "--iterations 2"),
     ("--trials 500", "--trials 10"),
+    ("--seeds 5", "--seeds 2"),
     ("--time-limit 8h", "--time-limit 60s"),
     ("--pipelines 300", "--pipelines 30"),
     ("--pipelines 60", "--pipelines 4"),
@@ -182,6 +183,11 @@ fn the_page_on_traces_runs() {
 #[test]
 fn the_page_on_tensors_runs() {
     Page::new("docs/tensor.md").run_all(5);
+}
+
+#[test]
+fn the_page_on_strategies_runs() {
+    Page::new("docs/strategies.md").run_all(3);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::place::{Place, Ran};
 const SEARCH: &str = "--samples 2 --beam 2 --passes 1";
 
 /// One run for every report that needs no GPU, in this order in one folder.
-const COMMANDS: [&str; 43] = [
+const COMMANDS: [&str; 44] = [
     "apps",
     "apps --export harris.json",
     "graph blur",
@@ -41,6 +41,7 @@ const COMMANDS: [&str; 43] = [
     "tune blur --size 64x48 SEARCH --strategy random --trials 4 --fake fake",
     "suite --apps blur --sizes small --samples 2 --fake fake",
     "suite --set operators --rows moments*128x2304 --samples 2 --fake fake",
+    "suite --strategies random,opevo --apps blur --sizes small --samples 2 --trials 30 --seeds 2 --fake fake",
     "records list",
     "records list blur",
     "records show 1",

@@ -34,6 +34,7 @@ mod read_only;
 mod run;
 mod search;
 mod strange;
+mod strategies;
 mod stubbed;
 mod tensor;
 mod tour;

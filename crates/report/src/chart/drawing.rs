@@ -111,8 +111,17 @@ impl Drawing {
 
     /// Adds an open path.
     pub(super) fn path(&mut self, class: &str, points: &[(f64, f64)]) {
-        let places: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
-        self.shapes += &format!("<path class=\"{class}\" d=\"M{}\"/>\n", places.join("L"));
+        self.shapes += &format!("<path class=\"{class}\" d=\"M{}\"/>\n", joined(points));
+    }
+
+    /// Adds an open path with a tooltip.
+    pub(super) fn curve(&mut self, class: &str, points: &[(f64, f64)], text: &str) {
+        self.shapes += &format!("<path class=\"{class}\" d=\"M{}\">{}</path>\n", joined(points), hint(text));
+    }
+
+    /// Adds a filled area.
+    pub(super) fn area(&mut self, class: &str, outline: &[(f64, f64)]) {
+        self.shapes += &format!("<path class=\"{class}\" d=\"M{}Z\"/>\n", joined(outline));
     }
 
     /// Adds a rectangle with a tooltip.
@@ -147,15 +156,35 @@ impl Drawing {
     }
 
     /// Adds a legend from `top` down, in as many lines as it needs. Returns where it ends.
-    pub(super) fn legend(&mut self, (left, right): (f64, f64), top: f64, names: &[&str]) -> f64 {
+    pub(super) fn legend(&mut self, across: (f64, f64), top: f64, names: &[&str]) -> f64 {
+        self.keys(across, top, (18.0, names), |drawing, number, (x, y)| {
+            drawing.bar(&filling(number), (x, y + 2.0), (12.0, 9.0), "");
+        })
+    }
+
+    /// Adds a legend of lines.
+    pub(super) fn line_legend(&mut self, across: (f64, f64), top: f64, names: &[&str]) -> f64 {
+        self.keys(across, top, (30.0, names), |drawing, number, (x, y)| {
+            drawing.line(&line(number), (x, y + 7.0), (x + 24.0, y + 7.0));
+        })
+    }
+
+    /// Adds names, each after a mark that leaves room for so much.
+    fn keys(
+        &mut self,
+        (left, right): (f64, f64),
+        top: f64,
+        (room, names): (f64, &[&str]),
+        mark: impl Fn(&mut Drawing, usize, (f64, f64)),
+    ) -> f64 {
         let (mut x, mut y) = (left, top);
         for (number, name) in names.iter().enumerate() {
-            let width = 18.0 + text_width(name) + 14.0;
+            let width = room + text_width(name) + 14.0;
             if x > left && x + width > right {
                 (x, y) = (left, y + LINE);
             }
-            self.bar(&filling(number), (x, y + 2.0), (12.0, 9.0), "");
-            self.text("label", (x + 18.0, y + 11.0), Anchor::Start, name);
+            mark(self, number, (x, y));
+            self.text("label", (x + room, y + 11.0), Anchor::Start, name);
             x += width;
         }
         y + LINE
@@ -182,6 +211,23 @@ impl Drawing {
         }
         self.text("name", (2.0, frame.top - 9.0), Anchor::Start, name);
     }
+}
+
+/// The places of a path.
+fn joined(points: &[(f64, f64)]) -> String {
+    let places: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+    places.join("L")
+}
+
+/// The CSS classes of a series that is a line. Lines that share a colour differ in their dashes.
+pub(super) fn line(series: usize) -> String {
+    let again = if series >= FILLINGS { " again" } else { "" };
+    format!("line s{}{again}", series % FILLINGS)
+}
+
+/// The CSS classes of the band around a line.
+pub(super) fn band(series: usize) -> String {
+    format!("band s{}", series % FILLINGS)
 }
 
 /// The CSS classes of a series.

@@ -17,6 +17,8 @@ const IDLE: usize = 2000;
 pub(crate) struct Count {
     trials: usize,
     pub tally: Tally,
+    /// The times of the trials, in order.
+    pub times: Vec<Option<f64>>,
     /// The verdicts so far, by the hash of the schedule.
     verdicts: HashMap<String, Verdict>,
     /// The steps since the last trial.
@@ -26,7 +28,7 @@ pub(crate) struct Count {
 impl Count {
     /// For a run of so many trials.
     pub fn new(trials: usize) -> Count {
-        Count { trials, tally: Tally::default(), verdicts: HashMap::new(), idle: 0 }
+        Count { trials, tally: Tally::default(), times: Vec::new(), verdicts: HashMap::new(), idle: 0 }
     }
 
     /// The most points of the next question; 0 if there are no trials left.
@@ -60,6 +62,7 @@ impl Count {
         tally.refused += usize::from(*outcome == StepOutcome::Refused);
         tally.best_us = [tally.best_us, *time_us].into_iter().flatten().reduce(f64::min);
         self.idle = if outcome.is_trial() { 0 } else { self.idle + 1 };
+        self.times.extend(outcome.is_trial().then_some(*time_us));
         if let Some(hash) = schedule_hash {
             self.verdicts.entry(hash.clone()).or_insert_with(|| verdict.clone());
         }

@@ -103,16 +103,17 @@ impl<'a> ModelFixed<'a> {
         }
     }
 
-    fn refill(&mut self) {
+    /// `watched` is the same space, which counts what it refuses.
+    fn refill(&mut self, watched: &dyn Space) {
         for template in 0..self.space.made_of().len() {
             self.rank(self.space.origin(template as u16));
         }
         for (_, parent) in self.best.clone() {
-            let near = Moves::Prime.neighbours(self.space, &parent);
-            near.into_iter().for_each(|(_, point)| self.rank(point));
+            let near = Moves::Prime.neighbours(self.space, &parent).into_iter().map(|(_, point)| point);
+            near.filter(|point| watched.refusal(point).is_none()).for_each(|point| self.rank(point));
         }
         for _ in 0..self.settings.pool {
-            let Some(point) = random_legal(self.space, &mut self.draw, TRIES) else { break };
+            let Some(point) = random_legal(watched, &mut self.draw, TRIES) else { break };
             self.rank(point);
         }
         self.pool.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
@@ -120,8 +121,8 @@ impl<'a> ModelFixed<'a> {
 }
 
 impl Strategy for ModelFixed<'_> {
-    fn ask(&mut self, _: &dyn Space, most: usize) -> Vec<Point> {
-        self.refill();
+    fn ask(&mut self, space: &dyn Space, most: usize) -> Vec<Point> {
+        self.refill(space);
         let batch = self.settings.batch.min(most).min(self.pool.len());
         self.pool.drain(..batch).map(|(_, point)| point).collect()
     }

@@ -1,87 +1,94 @@
-//! A run of a strategy: asks, measures, records and tells.
+//! A run: what is asked for is measured, recorded and counted.
 
-use warploom_search::points::Schedules;
-use warploom_strategy::{Point, Strategy, Verdict};
-use xxhash_rust::xxh3::xxh3_64;
+use warploom_strategy::Verdict;
 
 use super::{Count, ExploreOptions};
 use crate::records::{RunKey, Step, StepOutcome, schedule_hash};
-use crate::sample::Origin;
-use crate::tuning::{Ended, Event, Proposal, Session, TuneError};
+use crate::tuning::{Event, Proposal, Session, TuneError};
 
 /// The state of a run.
 pub(super) struct Run<'a> {
-    options: &'a ExploreOptions,
-    space: &'a Schedules,
+    pub options: &'a ExploreOptions,
     pub key: RunKey,
     pub count: Count,
     pub exhausted: bool,
 }
 
-/// A point with its step and, if it is legal, its schedule.
-struct Asked {
-    point: Point,
+/// A step with its schedule, unless the rules refuse it.
+pub(super) struct Asked {
     step: Step,
     proposal: Option<Proposal>,
 }
 
+impl Asked {
+    /// The schedule, if it is yet to be measured.
+    pub fn open(&mut self) -> Option<&mut Proposal> {
+        self.proposal.as_mut().filter(|_| self.step.outcome == StepOutcome::Asked)
+    }
+}
+
 impl<'a> Run<'a> {
-    pub fn new(
-        session: &Session<'_, '_>,
-        options: &'a ExploreOptions,
-        space: &'a Schedules,
-        strategy: &str,
-    ) -> Run<'a> {
-        let pipeline = session.task.subject.pipeline();
-        let origins = space.all().iter().map(|template| template.origin().to_text(pipeline));
-        let templates = xxh3_64(format!("{:?} {:?}", options.open, origins.collect::<Vec<_>>()).as_bytes());
+    /// `asks` is the key of what asks, and names everything that its questions depend on.
+    pub fn new(options: &'a ExploreOptions, asks: &str) -> Run<'a> {
         let spilling = if options.run_spilling { " spilling" } else { "" };
-        let key = format!("{strategy} trials={} templates={templates:016x}{spilling}", options.trials);
-        let count = Count::new(options.trials);
-        Run { options, space, key: RunKey(key), count, exhausted: false }
+        let (key, count) = (RunKey(format!("{asks}{spilling}")), Count::new(options.trials));
+        Run { options, key, count, exhausted: false }
     }
 
-    /// Measures the default schedule, then lets the strategy ask until the run ends. Where the records have steps, they
-    /// answer.
-    pub fn go(
-        &mut self,
-        session: &mut Session<'_, '_>,
-        strategy: &mut dyn Strategy,
-    ) -> Result<Ended, TuneError> {
+    /// Announces the run and measures the default schedule.
+    pub fn begin(&self, session: &mut Session<'_, '_>, templates: usize) -> Result<(), TuneError> {
         let recorded = session.records().steps(session.id, &self.key)?.len();
-        let templates = self.space.all().len();
         session.tell(&Event::Exploring { run: &self.key.0, templates, recorded });
         if recorded > 0 {
             session.tell(&Event::Note(format!("continuing after {recorded} recorded steps")));
         }
-        session.measure(vec![session.default()], false)?;
-        while self.count.next() > 0 {
-            if let Some(ended) = session.ended() {
-                return Ok(ended);
-            }
-            let points = strategy.ask(self.space, self.count.next());
-            if points.is_empty() || self.count.is_idle() {
-                self.exhausted = true;
-                session.tell(&Event::Note("the strategy has nothing left to ask".to_owned()));
-                break;
-            }
-            let Some(results) = self.answer(session, points)? else {
-                return Ok(session.ended().unwrap_or(Ended::Finished));
-            };
-            strategy.tell(self.space, &results);
-            session.tell(&Event::Stepped { tally: self.count.tally, of: self.options.trials });
-        }
-        Ok(Ended::Finished)
+        session.measure(vec![session.default()], false)
     }
 
-    /// The verdicts on the points of a question; `None` if the run ends before all are known.
-    fn answer(
+    /// Whether an earlier step has the schedule of this text.
+    pub fn knows(&self, schedule: &str) -> bool {
+        self.count.knows(&schedule_hash(schedule))
+    }
+
+    /// What is known of schedules without measuring anything. Each has the name that its step is recorded under; instead of a
+    /// schedule there may be the reason why the rules refuse it.
+    pub fn plan(
+        &self,
+        session: &Session<'_, '_>,
+        named: Vec<(String, Result<Proposal, String>)>,
+    ) -> Result<Vec<Asked>, TuneError> {
+        let pipeline = session.task.subject.pipeline();
+        let mut asked: Vec<Asked> = Vec::with_capacity(named.len());
+        for (name, proposal) in named {
+            let proposal = match proposal {
+                Ok(proposal) => proposal,
+                Err(message) => {
+                    let step = Step::new(name, None, StepOutcome::Refused);
+                    asked.push(Asked { step: Step { message, ..step }, proposal: None });
+                    continue;
+                }
+            };
+            let hash = Some(schedule_hash(&proposal.schedule.to_text(pipeline)));
+            let repeated = hash.as_ref().is_some_and(|hash| self.count.knows(hash))
+                || asked.iter().any(|earlier| earlier.step.schedule_hash == hash);
+            let outcome = if repeated { StepOutcome::Repeated } else { StepOutcome::Asked };
+            let mut step = Step::new(name, hash, outcome);
+            if !repeated && let Some(trial) = session.find(&proposal)? {
+                step = step.of_trial(&trial, false);
+            }
+            asked.push(Asked { step, proposal: Some(proposal) });
+        }
+        Ok(asked)
+    }
+
+    /// The verdicts on a question; `None` if the run ends before all are known. Where the records have its steps, they
+    /// answer.
+    pub fn answer(
         &mut self,
         session: &mut Session<'_, '_>,
-        points: Vec<Point>,
-    ) -> Result<Option<Vec<(Point, Verdict)>>, TuneError> {
+        mut asked: Vec<Asked>,
+    ) -> Result<Option<Vec<Verdict>>, TuneError> {
         let (problem, first) = (session.id, self.count.tally.steps);
-        let mut asked = self.plan(session, points)?;
         let steps: Vec<Step> = asked.iter().map(|asked| asked.step.clone()).collect();
         let stored = session.records().ask_steps(problem, &self.key, first, &steps)?;
         self.adopt(&mut asked, stored)?;
@@ -94,38 +101,10 @@ impl<'a> Run<'a> {
                 return Ok(None);
             }
         }
-        Ok(Some(asked.into_iter().map(|Asked { point, step, .. }| (point, self.count.add(&step))).collect()))
+        Ok(Some(asked.iter().map(|asked| self.count.add(&asked.step)).collect()))
     }
 
-    /// What is known of points without measuring anything.
-    fn plan(&self, session: &Session<'_, '_>, points: Vec<Point>) -> Result<Vec<Asked>, TuneError> {
-        let pipeline = session.task.subject.pipeline();
-        let mut asked: Vec<Asked> = Vec::with_capacity(points.len());
-        for point in points {
-            let schedule = match self.space.schedule(&point) {
-                Ok(schedule) => schedule,
-                Err(refusal) => {
-                    let message = refusal.to_string();
-                    let step = Step::new(point.to_string(), None, StepOutcome::Refused);
-                    asked.push(Asked { point, step: Step { message, ..step }, proposal: None });
-                    continue;
-                }
-            };
-            let hash = Some(schedule_hash(&schedule.to_text(pipeline)));
-            let repeated = hash.as_ref().is_some_and(|hash| self.count.knows(hash))
-                || asked.iter().any(|earlier| earlier.step.schedule_hash == hash);
-            let outcome = if repeated { StepOutcome::Repeated } else { StepOutcome::Asked };
-            let mut step = Step::new(point.to_string(), hash, outcome);
-            let proposal = Proposal { schedule, origin: Origin::Strategy, predicted_us: None };
-            if !repeated && let Some(trial) = session.find(&proposal)? {
-                step = step.of_trial(&trial, false);
-            }
-            asked.push(Asked { point, step, proposal: Some(proposal) });
-        }
-        Ok(asked)
-    }
-
-    /// Takes the steps as they are stored, which must be those of the same points.
+    /// Takes the steps as they are stored, which must be the same ones.
     fn adopt(&self, asked: &mut [Asked], stored: Vec<Step>) -> Result<(), TuneError> {
         for (number, (asked, step)) in asked.iter_mut().zip(stored).enumerate() {
             if asked.step.point != step.point || asked.step.schedule_hash != step.schedule_hash {
@@ -136,7 +115,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Measures the points that have no outcome. If the run ends before, some still have none.
+    /// Measures what has no outcome. If the run ends before, some still have none.
     fn measure(&self, session: &mut Session<'_, '_>, asked: &mut [Asked]) -> Result<(), TuneError> {
         let open = || asked.iter().filter(|asked| asked.step.outcome == StepOutcome::Asked);
         let proposals: Vec<Proposal> = open().filter_map(|asked| asked.proposal.clone()).collect();
@@ -155,7 +134,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether a point has no outcome yet.
+/// Whether something has no outcome yet.
 fn is_open(asked: &[Asked]) -> bool {
     asked.iter().any(|asked| asked.step.outcome == StepOutcome::Asked)
 }

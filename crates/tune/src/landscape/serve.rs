@@ -22,7 +22,7 @@ pub struct Contender {
 
 /// What a strategy found on a landscape.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Curve {
+pub struct Played {
     /// The strategy with its settings and seed.
     pub key: String,
     /// The time of each trial in order, in microseconds; `None` if it failed.
@@ -31,15 +31,8 @@ pub struct Curve {
     pub tally: Tally,
 }
 
-impl Curve {
-    /// The shortest time of the first so many trials.
-    pub fn best_us(&self, trials: usize) -> Option<f64> {
-        self.times_us.iter().take(trials).flatten().copied().reduce(f64::min)
-    }
-}
-
 impl Landscape {
-    /// Runs each strategy with the seeds `0..seeds`, all of them in parallel: first those of the first strategy. The model
+    /// Runs each strategy with each seed, all of them in parallel: first those of the first strategy. The model
     /// is for strategies that need one. As in tuning, repeated schedules and refused points are no trials.
     ///
     /// # Errors
@@ -47,11 +40,11 @@ impl Landscape {
     pub fn compare(
         &self,
         contenders: &[Contender],
-        seeds: u64,
+        seeds: &[u64],
         trials: usize,
         model: &dyn CostModel,
-    ) -> Result<Vec<Curve>, LandscapeError> {
-        let seeded = |contender| (0..seeds).map(move |seed| (contender, seed));
+    ) -> Result<Vec<Played>, LandscapeError> {
+        let seeded = |contender| seeds.iter().map(move |seed| (contender, *seed));
         let all: Vec<(&Contender, u64)> = contenders.iter().flat_map(seeded).collect();
         all.into_par_iter().map(|(contender, seed)| self.run(contender, seed, trials, model)).collect()
     }
@@ -66,7 +59,7 @@ impl Landscape {
         seed: u64,
         trials: usize,
         model: &dyn CostModel,
-    ) -> Result<Curve, LandscapeError> {
+    ) -> Result<Played, LandscapeError> {
         let Contender { strategy, settings } = contender;
         let mut strategy = make(strategy, settings, trials, seed, self, model)?;
         self.follow(&mut *strategy, trials)
@@ -76,11 +69,11 @@ impl Landscape {
     ///
     /// # Errors
     /// If the template was not recorded, where strategies start.
-    pub fn follow(&self, strategy: &mut dyn Strategy, trials: usize) -> Result<Curve, LandscapeError> {
+    pub fn follow(&self, strategy: &mut dyn Strategy, trials: usize) -> Result<Played, LandscapeError> {
         if self.known(&self.origin(0)).is_none() {
             return Err(LandscapeError::NoOrigin);
         }
-        let (mut count, mut times_us) = (Count::new(trials), Vec::new());
+        let mut count = Count::new(trials);
         while count.next() > 0 {
             let points = strategy.ask(self, count.next());
             if points.is_empty() || count.is_idle() {
@@ -89,14 +82,11 @@ impl Landscape {
             let mut results: Vec<(Point, Verdict)> = Vec::with_capacity(points.len());
             for point in points {
                 let step = self.step(&count, &point);
-                if step.outcome.is_trial() {
-                    times_us.push(step.time_us);
-                }
                 results.push((point, count.add(&step)));
             }
             strategy.tell(self, &results);
         }
-        Ok(Curve { key: strategy.key(), times_us, tally: count.tally })
+        Ok(Played { key: strategy.key(), times_us: count.times, tally: count.tally })
     }
 
     /// The answer to a point, as tuning would record it.

@@ -112,18 +112,17 @@ impl<'a, 'b> Session<'a, 'b> {
         found.candidates.into_iter().map(|found| Proposal::found(found, Origin::Search)).collect()
     }
 
-    /// The neighbours of measured schedules, most promising first. The estimate scales the measured
-    /// time of the base schedule by the predicted ratio of neighbour to base.
-    pub fn near(&self, model: &dyn CostModel, options: &Options, fastest: &[Trial]) -> Vec<Proposal> {
+    /// The neighbours of measured schedules, which are given as text with their times, most promising first. The estimate
+    /// scales the measured time of the base schedule by the predicted ratio of neighbour to base.
+    pub fn near(&self, model: &dyn CostModel, options: &Options, fastest: &[(String, f64)]) -> Vec<Proposal> {
         let pipeline = self.task.subject.pipeline();
         let options = self.within_time(options);
         let mut known: BTreeMap<Vec<Rewrite>, (Vec<Schedule>, Vec<f64>)> = BTreeMap::new();
-        for trial in fastest {
-            let schedule = Schedule::parse(&trial.sample.schedule, pipeline).ok();
-            if let (Some(schedule), Some(time)) = (schedule, trial.time_us()) {
+        for (text, time) in fastest {
+            if let Ok(schedule) = Schedule::parse(text, pipeline) {
                 let (schedules, times) = known.entry(schedule.rewrites.clone()).or_default();
                 schedules.push(schedule);
-                times.push(time);
+                times.push(*time);
             }
         }
         let mut promising: Vec<(f64, search::Candidate)> = Vec::new();

@@ -1,0 +1,74 @@
+//! Compares strategies on recorded landscapes: no GPU is needed, and every run gives the same.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use warploom::tune::compare::Curve;
+use warploom::tune::explore::MODEL;
+use warploom::tune::landscape::{Contender, Landscape};
+
+use super::super::Arguments;
+use super::Report;
+use crate::error::{Error, Kind};
+use crate::progress::{Progress, Unit};
+use crate::tune::Start;
+
+pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let comparing = &arguments.comparing;
+    let strategies: Vec<String> = comparing.names().into_iter().filter(|name| name != MODEL).collect();
+    if comparing.strategies.iter().any(|name| name == MODEL) {
+        let text = format!(
+            "the strategy `{MODEL}` is not bound to a template, so it cannot run on landscapes; leave it out"
+        );
+        return Err(Error::Tune(text, Kind::Usage));
+    }
+    let landscapes: Vec<(String, Landscape)> = comparing
+        .landscapes
+        .iter()
+        .map(|file| Ok((name(file), read(file)?)))
+        .collect::<Result<_, Error>>()?;
+    let trials = comparing.trials.max(1);
+    let seeds = comparing.seeds(arguments.seed);
+    let Some((_, first)) = landscapes.first() else { return Ok(()) };
+    let mut report = Report::new(&first.source.device, &first.source.versions, trials);
+    let progress = Progress::new("strategies", Unit::Things("runs"));
+    progress.set_length((landscapes.len() * strategies.len() * seeds.len()) as u64);
+    for (name, landscape) in &landscapes {
+        progress.set_message(name.clone());
+        let start = Start::new(&arguments.first, &landscape.source.device)?;
+        for strategy in &strategies {
+            let contender = Contender { strategy: strategy.clone(), settings: String::new() };
+            let played = landscape.compare(&[contender], &seeds, trials, &*start.model)?;
+            for (seed, played) in seeds.iter().zip(played) {
+                report.add(name, strategy, Curve::new(*seed, &played.times_us));
+            }
+            progress.advance(seeds.len() as u64);
+        }
+        if let Some(folder) = &arguments.output {
+            report.write(folder)?;
+        }
+    }
+    drop(progress);
+    report.print(arguments.format, arguments.markdown, out)?;
+    report.verdict()
+}
+
+/// A landscape all of whose points were measured.
+fn read(file: &PathBuf) -> Result<Landscape, Error> {
+    let landscape = Landscape::read(file)?;
+    match landscape.missing {
+        0 => Ok(landscape),
+        missing => {
+            let text = format!(
+                "{}: {missing} points were not measured yet; run `warploom landscape record` again to add them",
+                file.display()
+            );
+            Err(Error::Tune(text, Kind::File))
+        }
+    }
+}
+
+/// The name of the file without its ending.
+fn name(file: &Path) -> String {
+    file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+}
