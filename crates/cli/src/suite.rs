@@ -38,6 +38,7 @@ pub(crate) use report::{Report as Results, Row, SCHEMA, TITLES};
   warploom suite --set operators --mode top5 --compare docs/results/anchors-operators-h200.json -o results
   warploom suite --set operators --rows 'C2D,GMM 10*' --mode top5
   warploom suite --strategies random,opevo,g-bfs --apps harris,unsharp --records compared.db -o results
+  warploom suite --strategies all --landscapes training/landscapes/bmm1.landscape --trials 1000 --seeds 10
   warploom suite --strategies all --trials 1000 --seeds 3 --set operators --rows 'GMM*' --records compared.db -o results
 
 Every result is compared with that of the default schedule at the full size, and the default schedule with the reference

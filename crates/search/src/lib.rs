@@ -182,7 +182,12 @@ pub fn search(
         if outcome.stop == StopReason::TimeLimit {
             break;
         }
+        let before = outcome.best_cost();
         outcome.merge(one(&rewritten));
+        // The next one is less promising.
+        if outcome.best_cost() >= before {
+            break;
+        }
     }
     outcome
 }
@@ -198,6 +203,10 @@ fn started_from(search: &Search<'_>, default: &Arc<State>) -> (Arc<State>, Vec<A
 }
 
 impl Outcome {
+    fn best_cost(&self) -> f64 {
+        self.candidates.first().map_or(f64::INFINITY, |best| best.cost)
+    }
+
     /// Adds what a search of a rewritten pipeline found.
     fn merge(&mut self, other: Outcome) {
         self.candidates.extend(other.candidates);

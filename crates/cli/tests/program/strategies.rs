@@ -1,6 +1,7 @@
 //! Comparisons of strategies, with a device that is made up.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
@@ -172,4 +173,33 @@ fn mistakes_are_explained() {
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments}: {}", ran.err);
         assert!(ran.err.contains(part), "{arguments}: {}", ran.err);
     }
+}
+
+/// The folder of the source.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn a_recorded_landscape_gives_the_numbers_of_its_page() {
+    let place = Place::new();
+    let landscape = root().join("training/landscapes/bmm1.landscape");
+    let on = format!("suite --landscapes {} --seeds 10 --trials 100", landscape.display());
+    let ran = place.run(&format!("{on} --strategies random,opevo,g-bfs --markdown -o out"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(results(&place)["subjects"][0]["subject"], "bmm1");
+    let page = fs::read_to_string(root().join("docs/results/strategies-landscapes.md")).unwrap();
+    // Bold depends on the other strategies.
+    let cells = |text: &str, strategy: &str| -> Vec<String> {
+        let row = text.lines().find(|line| line.starts_with(&format!("| {strategy} |"))).unwrap();
+        row.split('|').map(|cell| cell.replace('*', "").trim().to_owned()).skip(1).take(4).collect()
+    };
+    for strategy in ["random", "opevo", "g-bfs"] {
+        assert_eq!(cells(&ran.out, strategy), cells(&page, strategy));
+    }
+    let model = place.run(&format!("{on} --strategies model"));
+    assert_eq!(model.code, 2, "{}", model.err);
+    assert!(model.err.contains("is not bound to a template"), "{}", model.err);
+    let gone = place.run("suite --strategies random --landscapes gone.landscape");
+    assert!(gone.code == 3 && gone.err.contains("gone.landscape"), "{} {}", gone.code, gone.err);
 }
