@@ -43,6 +43,21 @@ pub(crate) fn text(out: &mut dyn Write, text: &str) -> Result<(), Error> {
     Ok(out.flush()?)
 }
 
+/// Writes results as one JSON object, or else as text or Markdown, which functions make in this order.
+pub(crate) fn in_form<T: Serialize>(
+    out: &mut dyn Write,
+    (format, markdown): (Format, bool),
+    schema: &str,
+    content: &T,
+    [plain, marked]: [fn(&T) -> String; 2],
+) -> Result<(), Error> {
+    match (format.json, markdown) {
+        (true, _) => json(out, schema, content),
+        (false, true) => text(out, &marked(content)),
+        (false, false) => text(out, &plain(content)),
+    }
+}
+
 /// Replaces characters that a terminal would not show by JSON escapes. They can occur only inside
 /// strings.
 fn visible_json(json: &str) -> String {

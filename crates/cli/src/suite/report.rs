@@ -124,11 +124,7 @@ impl Report {
     }
 
     pub fn print(&self, format: Format, markdown: bool, out: &mut dyn Write) -> Result<(), Error> {
-        match (format.json, markdown) {
-            (true, _) => report::json(out, SCHEMA, self),
-            (false, true) => report::text(out, &self.markdown()),
-            (false, false) => report::text(out, &self.text()),
-        }
+        report::in_form(out, (format, markdown), SCHEMA, self, [Report::text, Report::markdown])
     }
 
     /// Writes the results and the schedules to a folder.

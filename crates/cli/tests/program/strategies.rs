@@ -200,6 +200,14 @@ fn a_recorded_landscape_gives_the_numbers_of_its_page() {
     let model = place.run(&format!("{on} --strategies model"));
     assert_eq!(model.code, 2, "{}", model.err);
     assert!(model.err.contains("is not bound to a template"), "{}", model.err);
+    let twice = format!("suite --strategies random --landscapes {0},{0}", landscape.display());
+    let twice = place.run(&twice);
+    assert!(
+        twice.code == 2 && twice.err.contains("has the name of an earlier"),
+        "{} {}",
+        twice.code,
+        twice.err
+    );
     let gone = place.run("suite --strategies random --landscapes gone.landscape");
     assert!(gone.code == 2 && gone.err.contains("gone.landscape"), "{} {}", gone.code, gone.err);
 }

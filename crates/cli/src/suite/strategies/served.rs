@@ -22,11 +22,7 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
         );
         return Err(Error::Tune(text, Kind::Usage));
     }
-    let landscapes: Vec<(String, Landscape)> = comparing
-        .landscapes
-        .iter()
-        .map(|file| Ok((name(file), read(file)?)))
-        .collect::<Result<_, Error>>()?;
+    let landscapes = read_all(&comparing.landscapes)?;
     let trials = comparing.trials.max(1);
     let seeds = comparing.seeds(arguments.seed);
     let Some((_, first)) = landscapes.first() else { return Ok(()) };
@@ -51,6 +47,28 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     drop(progress);
     report.print(arguments.format, arguments.markdown, out)?;
     report.verdict()
+}
+
+/// The landscapes with their names, which differ. All are from one device.
+fn read_all(files: &[PathBuf]) -> Result<Vec<(String, Landscape)>, Error> {
+    let mut all: Vec<(String, Landscape)> = Vec::new();
+    for file in files {
+        let (name, landscape) = (name(file), read(file)?);
+        let wrong = match all.first() {
+            _ if all.iter().any(|(other, _)| *other == name) => {
+                "has the name of an earlier landscape; rename it"
+            }
+            Some((_, first)) if first.source.device.name != landscape.source.device.name => {
+                "was recorded on another device than the first; compare them apart"
+            }
+            _ => {
+                all.push((name, landscape));
+                continue;
+            }
+        };
+        return Err(Error::Tune(format!("{} {wrong}", file.display()), Kind::Usage));
+    }
+    Ok(all)
 }
 
 /// A landscape all of whose points were measured.
