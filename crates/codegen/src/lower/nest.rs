@@ -157,7 +157,9 @@ impl KernelLowering<'_> {
             if points.saturating_mul(count) < total {
                 along = self.builder.binary(BinaryOp::Mod, along, extent);
             }
-            let (name, range) = (subject.name(dim).to_owned(), Interval::new(0, count - 1));
+            // The last round of a loop starts near its end.
+            let first = self.builder.bounds(along).min.clamp(0, count - 1);
+            let (name, range) = (subject.name(dim).to_owned(), Interval::new(first, count - 1));
             let along = match count {
                 1 => self.builder.int(0),
                 _ => outer.bind(&mut self.builder, name, along, range),

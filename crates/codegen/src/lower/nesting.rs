@@ -73,9 +73,14 @@ impl Nesting {
         }
     }
 
-    /// Wraps `body` in all statements opened so far.
+    /// Wraps `body` in all statements opened so far. Nothing is left of it if a condition never holds.
     pub fn around(mut self, builder: &mut Builder, mut body: Vec<Stmt>) -> Vec<Stmt> {
         self.enter(builder);
+        let never =
+            |frame: &Frame| matches!(frame, Frame::If(condition) if builder.known(*condition).is_some());
+        if self.frames.iter().any(never) {
+            return Vec::new();
+        }
         for frame in self.frames.into_iter().rev() {
             match frame {
                 Frame::Let(var, value) => body.insert(0, Stmt::Let(var, value)),
