@@ -76,6 +76,7 @@ impl Nesting {
     /// Wraps `body` in all statements opened so far. Nothing is left of it if a condition never holds.
     pub fn around(mut self, builder: &mut Builder, mut body: Vec<Stmt>) -> Vec<Stmt> {
         self.enter(builder);
+        // A condition that always holds opened no frame.
         let never =
             |frame: &Frame| matches!(frame, Frame::If(condition) if builder.known(*condition).is_some());
         if self.frames.iter().any(never) {

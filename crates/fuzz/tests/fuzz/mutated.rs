@@ -51,5 +51,5 @@ fn changed_cases_find_no_mistake_of_the_compiler() {
             }
         }
     }
-    assert!(passed > 100 && refused > 3, "{passed} passed, {refused} refused");
+    assert!(passed > 100 && refused > 0, "{passed} passed, {refused} refused");
 }
