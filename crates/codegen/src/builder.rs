@@ -11,6 +11,7 @@
 #![deny(clippy::cast_possible_truncation)]
 
 mod assume;
+mod compare;
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
@@ -452,6 +453,7 @@ impl Builder {
                     BinaryOp::Le if min > 0 => truth(false),
                     BinaryOp::Eq if max < 0 || min > 0 => truth(false),
                     BinaryOp::Ne if max < 0 || min > 0 => truth(true),
+                    BinaryOp::Le => return self.coarse_le(args[0], args[1]),
                     BinaryOp::Min if max <= 0 => return Some(args[0]),
                     BinaryOp::Min if min >= 0 => return Some(args[1]),
                     BinaryOp::Max if min >= 0 => return Some(args[0]),

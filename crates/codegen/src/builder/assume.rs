@@ -1,7 +1,6 @@
 //! Versions of a block that hold under conditions on sizes and on the block's position.
 
 use ahash::AHashMap;
-use smallvec::SmallVec;
 use warploom_lang::affine::{Interval, Linear};
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{Type, Value};
@@ -141,13 +140,8 @@ impl Builder {
         let conditions: Vec<NodeId> = made
             .iter()
             .map(|sum| {
-                let (positive, negative): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
-                    sum.terms.iter().copied().partition(|(_, factor)| *factor > 0);
-                let left = self.sum_node(&Linear { constant: 0, terms: positive });
-                let mut right = Linear { constant: 0, terms: negative }.scale(-1).unwrap_or_default();
-                right.constant = -sum.constant;
-                let right = self.sum_node(&right);
-                self.raw(NodeKind::Op(Op::Binary(BinaryOp::Le)), Type::Bool, [left, right])
+                let sides = self.sides(sum);
+                self.raw(NodeKind::Op(Op::Binary(BinaryOp::Le)), Type::Bool, sides)
             })
             .collect();
         self.all(conditions)
