@@ -88,7 +88,9 @@ mod tests {
         let found = &builder.exprs[node];
         let args: Vec<Value> = found.args.iter().map(|arg| value(builder, *arg, values)).collect();
         match found.kind {
-            NodeKind::Leaf(Leaf::Var(var)) => Value::from(values[var.index()] as i32),
+            NodeKind::Leaf(Leaf::Var(var)) => {
+                Value::from_int(Type::I32, values[var.index()]).expect("it is small")
+            }
             NodeKind::Op(op) => op.eval(&args),
             _ => panic!("there is no other node"),
         }
@@ -108,8 +110,8 @@ mod tests {
         let ranges = [(0, 3), (-2, 2), (0, 5)];
         let factors = [-12, -6, -4, -1, 1, 2, 3, 4, 8];
         let mut shorter = 0;
-        for (a, b, c) in factors.iter().flat_map(|a| factors.map(|b| (*a, b, factors[(b * b) as usize % 9])))
-        {
+        let three = (0..81).map(|n: usize| [n % 9, n / 9, n * n % 9].map(|n| factors[n]));
+        for [a, b, c] in three {
             for last in -30..30 {
                 let (mut builder, vars) = vars(&ranges);
                 let answer = compare(&mut builder, &vars, &[a, b, c], last);
