@@ -106,8 +106,8 @@ impl NewDecisions {
     }
 
     /// Decisions that all weights know, because the features that they read describe them: rows of an array in shared memory
-    /// that are `pitch` apart are like longer rows.
-    pub const DESCRIBED: NewDecisions = NewDecisions(1 << 16);
+    /// that are `pitch` apart are like longer rows, and points that `interleave` are like others in the loops of a thread.
+    pub const DESCRIBED: NewDecisions = NewDecisions((1 << 16) | (1 << 18));
 
     #[cfg(test)]
     pub(crate) const EXAMPLE: NewDecisions = NewDecisions(1 << 31);

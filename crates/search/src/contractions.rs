@@ -20,6 +20,7 @@ use crate::evaluate::Evaluator;
 use crate::expand::accepted;
 use crate::follow::{Along, along};
 use crate::hash::of_words;
+use crate::interleave::interleaved;
 use crate::kernels::{Shape, Tiler};
 use crate::lift::lifted;
 use crate::places::Places;
@@ -196,7 +197,13 @@ impl<'a> Contraction<'a> {
         let wanted: Vec<(&Shape, &Variant)> = wanted.collect();
         let judged = wanted.into_par_iter().filter_map(|(shape, variant)| {
             let sketch = self.sketch(tiler, shape, variant)?;
-            search.counted(|counts| Some((self.cheaper_pitch(sketch, counts)?, shape)))
+            search.counted(|counts| {
+                let apart = interleaved(&sketch.item).map(|item| sketch.with_tiles(item));
+                let kept = self.cheaper_pitch(sketch, counts);
+                let apart = apart.and_then(|apart| self.cheaper_pitch(apart, counts));
+                let cheaper = |a: &Arc<Kern>, b: &Arc<Kern>| a.cost().total_cmp(&b.cost());
+                Some(([kept, apart].into_iter().flatten().min_by(cheaper)?, shape))
+            })
         });
         let mut found: Vec<(Arc<Kern>, &Shape)> = judged.collect();
         // The sort is stable, and the order before it does not depend on threads.

@@ -33,6 +33,7 @@ mod follow;
 mod freeze;
 mod greedy;
 mod hash;
+mod interleave;
 mod kernels;
 mod lift;
 mod memo;

@@ -12,6 +12,7 @@ use warploom_schedule::schedule::{
 use crate::bits::Bits;
 use crate::evaluate::Evaluator;
 use crate::follow::refollow;
+use crate::interleave::interleaved;
 use crate::kernels::{Shape, Tiler};
 use crate::reductions::{Variant, in_threads, tiled};
 use crate::shares::{atomic_shares, refitted, shares};
@@ -50,6 +51,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         }
         refiner.reductions();
         refiner.copies();
+        let apart = refiner.apart();
+        refiner.take_known(apart);
         let resident = refiner.resident();
         refiner.take_known(resident);
         for number in 0..refiner.best.extents.len() {
@@ -72,6 +75,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
     let refiner = Refiner { evaluator, inlined, best: kern.clone(), counts };
     let mut sketches = refiner.fewer_copies();
     sketches.extend(refiner.resident());
+    sketches.extend(refiner.apart());
     if let Some((tiler, shape)) = refiner.own_shape() {
         sketches.extend(tiler.neighbours(&shape).iter().map(|shape| refiner.reshaped(&tiler, shape)));
     }
@@ -269,6 +273,12 @@ impl<'a> Refiner<'a, '_> {
         let all = [None].into_iter().chain((2..=MAX_RESIDENT).map(NonZeroU32::new));
         let with = |blocks| sketch.with_tiles(sketch.item.with(|kernel| kernel.numbers.blocks = blocks));
         all.filter(|blocks| *blocks != own).map(with).collect()
+    }
+
+    /// The kernel whose threads have their points in groups.
+    fn apart(&self) -> Vec<Sketch> {
+        let sketch = &self.best.sketch;
+        interleaved(&sketch.item).map(|item| sketch.with_tiles(item)).into_iter().collect()
     }
 
     /// The kernel with other row pitches of one array in shared memory, or the default.

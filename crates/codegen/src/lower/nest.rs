@@ -274,13 +274,19 @@ impl KernelLowering<'_> {
         position: &mut Position,
         kinds: impl Fn(LoopKind) -> bool,
     ) {
-        let axes = placed.footprint.axes_of(AxisKind::Serial);
-        for Axis { dim, count, unrolled, .. } in axes.filter(|axis| axis.count > 1 && kinds(axis.dim)) {
-            let name = format!("{}_serial", placed.subject.name(dim));
-            let step = inner.repeat(&mut self.builder, name, count, unrolled);
+        let is_inside = |axis: &Axis| axis.kind == AxisKind::Serial || is_interleaved(axis);
+        let axes = placed.footprint.axes.iter().copied().filter(is_inside);
+        for axis in axes.filter(|axis| axis.count > 1 && kinds(axis.dim)) {
+            let Axis { kind, dim, count, step, unrolled, .. } = axis;
+            let word = if kind == AxisKind::Serial { "serial" } else { "round" };
+            let name = format!("{}_{word}", placed.subject.name(dim));
+            let steps = inner.repeat(&mut self.builder, name, count, unrolled);
+            let along = self.builder.scale(steps, step);
             let offset = position.offset(dim);
-            *offset = self.builder.add(*offset, step);
-            self.guard(inner, &placed.subject, position, dim);
+            *offset = self.builder.add(*offset, along);
+            if kind == AxisKind::Serial || placed.footprint.share(dim).1 == 1 {
+                self.guard(inner, &placed.subject, position, dim);
+            }
         }
     }
 
@@ -311,10 +317,16 @@ impl KernelLowering<'_> {
     /// threads make several rounds where they do not cover the box at once.
     fn rounds(&mut self, outer: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
         let Placed { footprint, subject, .. } = placed;
-        for Axis { dim, count: rounds, step, .. } in footprint.axes_of(AxisKind::Round) {
+        for axis in footprint.axes_of(AxisKind::Round) {
+            let Axis { dim, count: rounds, step, .. } = axis;
             let (threads, serial) = footprint.share(dim);
             // The end of the last thread's tile, which may be out of bounds.
             self.builder.fitted(rounds.saturating_mul(step) - 1);
+            if is_interleaved(&axis) && rounds > 1 {
+                let offset = position.offset(dim);
+                *offset = self.builder.scale(*offset, serial);
+                continue;
+            }
             let name = format!("{}_round", subject.name(dim));
             let limit = self.step_limit(placed, dim, step);
             let round = outer.repeat_up_to(&mut self.builder, name, rounds, limit, false);
@@ -464,4 +476,9 @@ impl KernelLowering<'_> {
         }
         self.stores(nesting, &subject, vars, rvars)
     }
+}
+
+/// Whether a thread makes the rounds of an axis among the loops over its points.
+fn is_interleaved(axis: &Axis) -> bool {
+    axis.kind == AxisKind::Round && axis.unrolled
 }

@@ -30,7 +30,7 @@ impl Scope {
             AxisKind::Launch => None,
             AxisKind::Block => Some(Scope::Launch),
             AxisKind::Over => Some(Scope::Task),
-            AxisKind::Lane | AxisKind::Round => Some(Scope::Run),
+            AxisKind::Lane | AxisKind::Round | AxisKind::Group => Some(Scope::Run),
             AxisKind::Reduce | AxisKind::Serial { .. } => Some(Scope::Thread),
         }
     }
@@ -117,15 +117,22 @@ fn touched(group: &Group, moves: &Moves<'_>, row: usize, array: i64) -> [f64; SC
     if group.rows[row].unknown != 0 {
         return [array as f64; SCOPES];
     }
-    let mut moved = [0; SCOPES];
+    let (mut moved, mut groups) = ([0; SCOPES], 1.0);
     for (number, axis) in moves.walk.around.axes.iter().enumerate() {
+        let along = moves.step(row, number).abs() * (axis.count - 1);
         if let Some(scope) = Scope::around(axis.kind) {
-            moved[scope as usize] += moves.step(row, number).abs() * (axis.count - 1);
+            moved[scope as usize] += along;
+        }
+        if axis.kind == AxisKind::Group && along > 0 {
+            groups *= axis.count as f64;
         }
     }
     let mut all = 0;
-    moved.map(|own| {
+    let mut touched = moved.map(|own| {
         all += own;
-        moves.extent_of(row, all).min(array as f64)
-    })
+        moves.extent_of(row, all)
+    });
+    // The groups of a thread lie between those of other threads.
+    touched[Scope::Thread as usize] *= groups;
+    touched.map(|extent| extent.min(array as f64))
 }

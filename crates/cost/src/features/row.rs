@@ -341,7 +341,7 @@ impl Block<'_, '_> {
             let axes = walk.around.axes[walk.own_axes..].iter().filter(|axis| keep(axis.kind));
             axes.map(|axis| axis.count as f64).product()
         };
-        let serial = |kind: AxisKind| matches!(kind, AxisKind::Serial { .. });
+        let serial = |kind: AxisKind| matches!(kind, AxisKind::Group | AxisKind::Serial { .. });
         features.points_computed_per_thread = along(&|kind| kind != AxisKind::Lane) * self.flat_rounds(walk);
         features.innermost_loop_extent = along(&|kind| serial(kind));
         features.innermost_pure_loop_extent = along(&|kind| serial(kind) && !kind.reduces());

@@ -240,9 +240,13 @@ impl<'a> Moves<'a> {
     /// The number of values that an index takes over the selected axes, for all accesses of the
     /// group together.
     pub fn extent(&self, row: usize, keep: impl Fn(AxisKind) -> bool) -> f64 {
-        let axes = self.walk.around.axes.iter().enumerate().filter(|(_, axis)| keep(axis.kind));
-        let moved: i64 = axes.map(|(number, axis)| self.step(row, number).abs() * (axis.count - 1)).sum();
-        self.extent_of(row, moved)
+        let axes = || self.walk.around.axes.iter().enumerate().filter(|(_, axis)| keep(axis.kind));
+        let (groups, others): (Vec<_>, Vec<_>) = axes().partition(|(_, axis)| axis.kind == AxisKind::Group);
+        let steps = |(number, axis): &(usize, &Axis)| self.step(row, *number).abs() * (axis.count - 1);
+        let moved: i64 = others.iter().map(steps).sum();
+        // Groups lie apart from each other.
+        let apart = groups.iter().filter(|group| steps(group) > 0).map(|(_, axis)| axis.count as f64);
+        self.extent_of(row, moved) * apart.product::<f64>()
     }
 
     /// The number of values that an index takes if its first access moves by `moved` steps.

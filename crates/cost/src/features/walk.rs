@@ -24,6 +24,8 @@ pub(crate) enum AxisKind {
     Round,
     /// A reduction variable inside a thread.
     Reduce,
+    /// Groups of a thread's points that are unrolled, each as far from the next as all threads reach.
+    Group,
     /// Points of a thread's tile.
     Serial { reduction: bool, unrolled: bool },
 }
@@ -41,7 +43,7 @@ impl AxisKind {
 
     /// Whether it is unrolled.
     pub fn is_unrolled(self) -> bool {
-        matches!(self, AxisKind::Serial { unrolled: true, .. })
+        matches!(self, AxisKind::Group | AxisKind::Serial { unrolled: true, .. })
     }
 }
 
@@ -301,6 +303,7 @@ impl Walk {
             let reduction = variable >= dims;
             let kind = match axis.kind {
                 schedule::AxisKind::Lane => AxisKind::Lane,
+                schedule::AxisKind::Round if axis.unrolled => AxisKind::Group,
                 schedule::AxisKind::Round => AxisKind::Round,
                 schedule::AxisKind::Reduce => AxisKind::Reduce,
                 schedule::AxisKind::Serial => AxisKind::Serial { reduction, unrolled: axis.unrolled },

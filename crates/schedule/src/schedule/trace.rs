@@ -18,7 +18,7 @@ use crate::schedule::problem::Problem;
 use crate::schedule::program::{Columns, Evaluation};
 use crate::schedule::reach::{Reach, Symbols, blocks};
 use crate::schedule::symbol::Symbol;
-use crate::schedule::tree::{Item, Mapping, Nest, RootItem, Schedule, Size, StageRef, ThreadTiles, Tile};
+use crate::schedule::tree::{Item, Nest, RootItem, Schedule, Size, StageRef, ThreadTiles, Tile};
 
 /// Propagates required regions from the last nest to the first.
 pub(crate) struct Tracer<'a> {
@@ -227,7 +227,7 @@ impl<'a> Tracer<'a> {
         let Scope { vars: dims, rvars: domain } = scope;
         let threads = info.nest.mapping.tiles().map(|tiles| thread_loops(tiles, &dims, &domain));
         let loops = self.problem.loops(info.nest.item);
-        let axes = axes(&info.nest.mapping, &loops, threads.as_deref(), &dims, &domain);
+        let axes = axes(info.nest, &loops, threads.as_deref(), &dims, &domain);
         let accumulates = self.accumulates(info.nest, &domain, threads.as_deref().unwrap_or_default());
         let carries = self.carries(info.nest, &domain, threads.as_deref().unwrap_or_default());
         let exchanges = !idle
@@ -260,7 +260,7 @@ impl<'a> Tracer<'a> {
         let points: i64 = loops.iter().filter(|dim| is_pure(dim.dim)).map(|dim| dim.serial).product();
         let unrolled = nest.mapping.unrolls();
         let bytes = points as u64 * func.bytes_per_point() as u64;
-        let fits = (points == 1 || unrolled) && bytes <= MAX_REGISTER_BYTES;
+        let fits = (points == 1 || unrolled) && bytes <= MAX_REGISTER_BYTES && !nest.numbers.interleave;
         let alone = !nest.numbers.atomic && !shares_reductions(loops);
         own_points && again && fits && alone && !nest.storage.is_private()
     }
@@ -268,7 +268,8 @@ impl<'a> Tracer<'a> {
     /// Whether each thread of a nest scans one line at a time.
     fn carries(&self, nest: &Nest, domain: &[Reach], loops: &[ThreadLoop]) -> bool {
         let Item::Stage(stage) = nest.item else { return false };
-        let one_line = loops.iter().all(|dim| dim.serial == 1 || !is_pure(dim.dim));
+        let one_line =
+            loops.iter().all(|dim| dim.serial == 1 || !is_pure(dim.dim)) && !nest.numbers.interleave;
         let goes_on = domain.iter().any(|reach| reach.extent() > 1);
         let alone = !nest.numbers.atomic && !shares_reductions(loops) && !nest.storage.is_private();
         !self.problem.previous_reads(stage).is_empty() && one_line && goes_on && alone
@@ -495,7 +496,7 @@ pub(crate) fn lives_before(plan: &Plan<'_>, id: NestId, read: Read) -> bool {
 /// The axes of a nest whose stage or copy has these `loops`. `shared` says how threads share them;
 /// `None` for a flat loop.
 fn axes(
-    mapping: &Mapping,
+    nest: &Nest,
     loops: &[LoopKind],
     shared: Option<&[ThreadLoop]>,
     dims: &[Reach],
@@ -510,12 +511,12 @@ fn axes(
     let pure = loops.iter().copied().filter(|kind| is_pure(*kind));
     let reductions = loops.iter().copied().filter(|kind| !is_pure(*kind));
     let mut axes = Vec::with_capacity(8);
-    let unrolls = mapping.unrolls();
+    let (unrolls, interleaves) = (nest.mapping.unrolls(), nest.numbers.interleave);
     let mut add = |kind: AxisKind, dim: LoopKind, extent: i64, count: i64, step: i64| {
-        let unrolled = unrolls && kind == AxisKind::Serial;
-        axes.push(Axis { kind, dim, extent, count, step, unrolled });
+        let is_inside = kind == AxisKind::Serial || interleaves && kind == AxisKind::Round && is_pure(dim);
+        axes.push(Axis { kind, dim, extent, count, step, unrolled: unrolls && is_inside });
     };
-    let (Some(shared), Some(tiles)) = (shared, mapping.tiles()) else {
+    let (Some(shared), Some(tiles)) = (shared, nest.mapping.tiles()) else {
         let mut whole = |kind: AxisKind, dim: LoopKind| {
             let extent = extent(dim);
             add(kind, dim, extent, extent, 1);
@@ -531,17 +532,26 @@ fn axes(
     }
     // Rounds of shared reduction variables first, then of dimensions; the other reduction variables are
     // inside.
-    let shared_reductions = by_threads().map(|known| known.dim).filter(|kind| !is_pure(*kind));
-    for dim in shared_reductions.chain(pure.rev()) {
+    let round = |dim: LoopKind| {
         let ((threads, serial), extent) = (share(dim), extent(dim));
-        add(AxisKind::Round, dim, extent, blocks(extent, threads * serial), threads * serial);
-    }
+        (AxisKind::Round, dim, extent, blocks(extent, threads * serial), threads * serial)
+    };
+    let mut put = |(kind, dim, extent, count, step)| add(kind, dim, extent, count, step);
+    let shared_reductions = by_threads().map(|known| known.dim).filter(|kind| !is_pure(*kind));
+    shared_reductions.for_each(|dim| put(round(dim)));
+    let is_named = |dim: &LoopKind| tiles.serial.iter().any(|tile| tile.dim == *dim);
+    pure.clone().rev().filter(|_| !interleaves).for_each(|dim| put(round(dim)));
     for dim in reductions.rev().filter(|dim| share(*dim).0 == 1) {
         let ((_, serial), extent) = (share(dim), extent(dim));
-        add(AxisKind::Reduce, dim, extent, blocks(extent, serial), serial);
+        put((AxisKind::Reduce, dim, extent, blocks(extent, serial), serial));
     }
-    for tile in &tiles.serial {
-        add(AxisKind::Serial, tile.dim, extent(tile.dim), share(tile.dim).1, 1);
+    // The rounds along a dimension are next to its points.
+    pure.rev().filter(|dim| interleaves && !is_named(dim)).for_each(|dim| put(round(dim)));
+    for Tile { dim, .. } in &tiles.serial {
+        if interleaves && is_pure(*dim) {
+            put(round(*dim));
+        }
+        put((AxisKind::Serial, *dim, extent(*dim), share(*dim).1, 1));
     }
     axes
 }

@@ -372,6 +372,14 @@ pub enum Rule {
         /// The stage or staged input.
         item: String,
     },
+    /// An interleaved nest is not unrolled, or holds Funcs in registers.
+    #[error(
+        "`{item}` cannot `interleave`: that takes `unroll`, and no Funcs in registers below; add the one, and place the others elsewhere"
+    )]
+    Interleave {
+        /// The stage or staged input.
+        item: String,
+    },
     /// An `atomic` stage is not an update that an atomic operation can make.
     #[error(
         "`{item}` cannot be `atomic`: that takes an update f(..) = f(..) op term of one 32-bit integer, with one of + min max & | ^ for op, and f nowhere else; remove it"

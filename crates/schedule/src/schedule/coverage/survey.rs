@@ -73,7 +73,8 @@ impl<'a> Survey<'a> {
         }
         for info in self.plan.nests.values() {
             let pitch = info.nest.storage.is_shared().then_some(NonZeroU32::MIN);
-            let possible = NestNumbers { pitch, atomic: self.can_be_atomic(info) };
+            let interleave = info.nest.mapping.unrolls() && info.nest.registers.is_empty();
+            let possible = NestNumbers { pitch, atomic: self.can_be_atomic(info), interleave };
             let shares = coverage.numbers.iter_mut().skip(KernelNumbers::WORDS.len());
             for ((share, possible), given) in shares.zip(possible.all()).zip(info.nest.numbers.all()) {
                 if possible.is_some() {

@@ -43,6 +43,12 @@ impl Checker<'_> {
             if nest.nest.numbers.atomic {
                 self.atomic(nest);
             }
+            if nest.nest.numbers.interleave
+                && (!nest.nest.mapping.unrolls() || !nest.nest.registers.is_empty())
+            {
+                let item = self.names.of_item(nest.nest.item);
+                self.report(&nest.path, Rule::Interleave { item });
+            }
             if let Some(footprint) = &nest.footprint {
                 self.nest_threads(nest, footprint);
                 self.register_sizes(nest, footprint);

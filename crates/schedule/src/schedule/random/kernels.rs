@@ -148,6 +148,22 @@ impl Generator<'_> {
                 self.keep(next);
             }
             self.pitches(stage);
+            self.interleaves(stage);
+        }
+    }
+
+    /// Unrolls the rounds of some nests of a kernel.
+    fn interleaves(&mut self, stage: StageRef) {
+        let Some(kernel) = self.schedule.kernels().find(|kernel| kernel.stage == stage) else { return };
+        let unrolled = kernel.nests().filter(|nest| nest.mapping.unrolls() && nest.registers.is_empty());
+        let items: Vec<Item> = unrolled.map(|nest| nest.item).collect();
+        for item in items {
+            if self.draw.chance(NUMBER) {
+                let mut next = self.schedule.clone();
+                let nest = next.kernel_mut(stage).and_then(|kernel| kernel.nest_mut(item));
+                nest.into_iter().for_each(|nest| nest.numbers.interleave = true);
+                self.keep(next);
+            }
         }
     }
 
