@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_weights_know_the_pitch_and_nothing_else() {
+    fn all_weights_know_the_pitch_and_interleaved_points_and_nothing_else() {
         let mut nest = Nest::shared(StageRef { func: FuncId::new(0), stage: 0 });
         nest.numbers.pitch = NonZeroU32::new(33);
         let kernel = Kernel {
@@ -179,8 +179,9 @@ mod tests {
             numbers: Default::default(),
             body: Vec::new(),
         };
-        let pitch = NewDecisions::of_kernel(&kernel, [&nest].into_iter());
-        assert_eq!(pitch, NewDecisions::DESCRIBED);
+        nest.numbers.interleave = true;
+        let both = NewDecisions::of_kernel(&kernel, [&nest].into_iter());
+        assert_eq!(both, NewDecisions::DESCRIBED);
         nest.numbers.atomic = true;
         assert!(!NewDecisions::DESCRIBED.contains(NewDecisions::of_kernel(&kernel, [&nest].into_iter())));
     }

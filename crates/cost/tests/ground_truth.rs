@@ -257,6 +257,46 @@ fn blocks_of_apps_do_what_features_say() {
     assert!((0.5..2.0).contains(&ratio), "transactions are predicted {ratio} times as many: {score:?}");
 }
 
+/// Points of threads in groups: the loads of a warp from rows in shared memory are adjacent.
+const INTERLEAVED: &str = "cuda_mat_mul
+  kernel out   block x 64, y 64
+    prod.0     threads x 8, y 8  serial x 4, y 8         unroll  private  interleave
+    over prod.1.r 16
+      A.stage  flat                                              shared
+      B.stage  flat                                              shared
+      prod.1   threads x 8, y 8  serial r all, x 4, y 8  unroll  private  interleave
+    out        threads x 8, y 8  serial x 4, y 8         unroll           interleave
+";
+
+#[test]
+fn blocks_with_interleaved_points_do_what_features_say() {
+    let app = warploom_apps::find("cuda_mat_mul").expect("it is an app");
+    let workload = workload(app, &sizes(app));
+    let problem = problem(&workload);
+    let adjacent = INTERLEAVED.replace("  interleave", "").replace("x 4, y 8", "x 8, y 8");
+    let mut score = Score::default();
+    let [apart, together] = [INTERLEAVED, adjacent.as_str()].map(|text| {
+        let schedule = Schedule::parse(text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+        compare(&workload, &problem, &schedule, text, &mut score);
+        let [Prediction { features, arrays, .. }] = &predict(&problem, &schedule)[..] else {
+            panic!("one kernel")
+        };
+        let is_read_along_rows = |array: &&ArrayTraffic| {
+            array.memory == Memory::Shared && problem.dag().nodes()[array.node].name == "A"
+        };
+        let along_rows = arrays.iter().find(is_read_along_rows).expect("a copy is in shared memory");
+        let wavefronts = along_rows.loads.wavefronts;
+        let own = features.rows.last().expect("a kernel has a row");
+        (wavefronts, own.features.points_computed_per_thread, own.features.unrolled_loop_extent)
+    });
+    assert!(score.wrong.is_empty(), "{}", score.wrong.join("\n"));
+    // A thread has as many points, all unrolled. Eight threads along a row use every fourth bank once instead of every
+    // eighth twice.
+    assert_eq!((apart.1, apart.2), (64.0, 64.0));
+    assert_eq!((together.1, together.2), (64.0, 64.0));
+    assert_eq!(2.0 * apart.0, together.0);
+}
+
 /// A random pipeline with data.
 fn random_workload(seed: u64) -> Workload {
     let RandomPipeline { pipeline, request, .. } = random_pipeline(seed, &Options::default());

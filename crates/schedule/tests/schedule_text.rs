@@ -14,6 +14,7 @@ use proptest::sample::select;
 use warploom_lang::*;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::*;
+use warploom_target::Device;
 
 fn pipeline() -> Pipeline {
     Pipeline::new("names", names::outputs()).unwrap()
@@ -237,6 +238,33 @@ fn a_kernel_of_one_stage_has_two_forms() {
     assert_eq!(one.to_text(&pipeline), "names\n  kernel output  threads\n");
     let serial = read("names\n  kernel over  threads serial serial 4\n");
     assert_eq!(serial.to_text(&pipeline), "names\n  kernel over  serial serial 4\n");
+}
+
+/// The example of the page on schedules is legal, and its threads have two groups of points along x.
+#[test]
+fn the_page_on_groups_of_points_is_right() {
+    let (x, y) = vars!(x, y);
+    let (a, b) = (Input::f32("A", 2), Input::f32("B", 2));
+    let r = rdom!(r: (0, 1024));
+    let prod = func("prod", (x, y), 0.0).over(&r, |f| f.add((x, y), a.at((x, r.x)) * b.at((r.x, y))));
+    let pipeline = Pipeline::new("product", [func("out", (x, y), prod.at((x, y)))]).unwrap();
+    let square = || Region::of_extents(&[1024, 1024]);
+    let request =
+        Realisation::new(&pipeline).input("A", square()).input("B", square()).output("out", square());
+    let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
+    let page = include_str!("../../../docs/schedules.md");
+    let (_, section) = page.split_once("### Groups of points").unwrap();
+    let text = section.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let schedule = Schedule::parse(text, &pipeline).unwrap();
+    assert_eq!(schedule.to_text(&pipeline), text);
+    let plan = problem.check(&schedule).unwrap();
+    let threads = plan.nests.values().filter(|nest| !nest.nest.mapping.is_flat());
+    let rounds = threads.map(|nest| {
+        let axes =
+            nest.footprint.iter().flat_map(|nest| nest.axes.iter().filter(|axis| axis.is_interleaved()));
+        axes.map(|axis| (axis.dim, axis.count, axis.step)).collect::<Vec<_>>()
+    });
+    assert_eq!(rounds.collect::<Vec<_>>(), vec![vec![(LoopKind::Pure(0), 2, 32)]; 3]);
 }
 
 // ---- The builder.

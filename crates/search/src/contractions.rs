@@ -197,13 +197,7 @@ impl<'a> Contraction<'a> {
         let wanted: Vec<(&Shape, &Variant)> = wanted.collect();
         let judged = wanted.into_par_iter().filter_map(|(shape, variant)| {
             let sketch = self.sketch(tiler, shape, variant)?;
-            search.counted(|counts| {
-                let apart = interleaved(&sketch.item).map(|item| sketch.with_tiles(item));
-                let kept = self.cheaper_pitch(sketch, counts);
-                let apart = apart.and_then(|apart| self.cheaper_pitch(apart, counts));
-                let cheaper = |a: &Arc<Kern>, b: &Arc<Kern>| a.cost().total_cmp(&b.cost());
-                Some(([kept, apart].into_iter().flatten().min_by(cheaper)?, shape))
-            })
+            search.counted(|counts| Some((self.cheapest(sketch, counts)?, shape)))
         });
         let mut found: Vec<(Arc<Kern>, &Shape)> = judged.collect();
         // The sort is stable, and the order before it does not depend on threads.
@@ -239,6 +233,14 @@ impl<'a> Contraction<'a> {
         let readers: Vec<bool> = kernel.nests().map(|nest| nest.item == Item::Stage(self.reduces)).collect();
         let site = kernel.sites(&readers).pop()?;
         Some(item.with(|kernel| site.insert(kernel, vec![Nest::shared(copy).into()])))
+    }
+
+    /// The kernel with the points of a thread adjacent or in groups, whichever is cheaper.
+    fn cheapest(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
+        let grouped = interleaved(&sketch.item).map(|item| sketch.with_tiles(item));
+        let all = [Some(sketch), grouped.filter(|of| self.evaluator.knows(&of.item))];
+        let found = all.into_iter().flatten().filter_map(|sketch| self.cheaper_pitch(sketch, counts));
+        found.min_by(|a, b| a.cost().total_cmp(&b.cost()))
     }
 
     /// The kernel as it is or with rows of its copies that begin in different banks, whichever is cheaper.

@@ -12,7 +12,7 @@ use warploom_schedule::schedule::{
 use crate::bits::Bits;
 use crate::evaluate::Evaluator;
 use crate::follow::refollow;
-use crate::interleave::interleaved;
+use crate::interleave::{adjacent, interleaved};
 use crate::kernels::{Shape, Tiler};
 use crate::reductions::{Variant, in_threads, tiled};
 use crate::shares::{atomic_shares, refitted, shares};
@@ -140,15 +140,15 @@ impl<'a> Refiner<'a, '_> {
     fn own_shape(&self) -> Option<(Tiler<'a>, Shape)> {
         let (space, sketch) = (self.space(), &self.best.sketch);
         let tiler = Tiler::new(space, space.stage(sketch.own));
-        let shape = shape(&tiler, &sketch.item)?;
+        let shape = shape(&tiler, &adjacent(&sketch.item))?;
         Some((tiler, shape))
     }
 
     /// The kernel with another shape of its own nest. Private nests follow the new shape; shared
-    /// nests keep their number of threads and adapt to the new extents.
+    /// nests keep their number of threads and adapt to the new extents. Points stay in groups.
     fn reshaped(&self, tiler: &Tiler<'_>, shape: &Shape) -> Sketch {
         let sketch = &self.best.sketch;
-        let mut item = sketch.item.with(|kernel| {
+        let mut item = adjacent(&sketch.item).with(|kernel| {
             kernel.block = tiler.block(shape);
             if let Some(own) = kernel.nests_mut().last() {
                 own.mapping = tiler.thread_tiles(shape).into();
@@ -156,7 +156,9 @@ impl<'a> Refiner<'a, '_> {
             refollow(self.space(), kernel, self.inlined);
         });
         self.refit(&mut item);
-        sketch.with_tiles(item)
+        let in_groups = sketch.item.nests().last().is_some_and(Nest::interleaves);
+        let grouped = in_groups.then(|| interleaved(&item)).flatten();
+        sketch.with_tiles(grouped.unwrap_or(item))
     }
 
     fn refit(&self, item: &mut RootItem) {
@@ -193,7 +195,7 @@ impl<'a> Refiner<'a, '_> {
             sketch.item.with(|kernel| {
                 if let Some(nest) = kernel.nests_mut().nth(number) {
                     nest.mapping = mapping;
-                    nest.numbers.atomic = false;
+                    (nest.numbers.atomic, nest.numbers.interleave) = (false, false);
                 }
             })
         };

@@ -277,6 +277,27 @@ fn inputs_are_copied_where_a_point_says() {
     assert_eq!(copied(2), text(&problem, &schedule));
 }
 
+/// Rounds along x are unrolled in the kernel's own nest and in those that follow it.
+#[test]
+fn points_interleave_where_a_point_says() {
+    let (problem, schedule) = product(64);
+    let space = Schedules::new(&problem, [&schedule], Open::ALL).expect("it is legal");
+    let mut point = space.origin(0);
+    point.at[axis(&space, "out.x")] = factors(&[1, 2, 8, 4]);
+    point.at[axis(&space, "out interleave")] = Coordinate::Index(1);
+    let interleaved = space.schedule(&point).expect("it is legal");
+    let words = text(&problem, &interleaved).matches("interleave").count();
+    assert_eq!(words, 3, "{}", text(&problem, &interleaved));
+    assert_eq!(space.point(&interleaved), Some(point.clone()));
+    // Points that are not unrolled cannot; those of `prod` still are.
+    point.at[axis(&space, "out unroll")] = Coordinate::Index(0);
+    let words = text(&problem, &space.schedule(&point).expect("it is legal")).matches("interleave").count();
+    assert_eq!(words, 2);
+    // A template of interleaved points is one of others too.
+    let other = Schedules::new(&problem, [&interleaved], Open::ALL).expect("it is legal");
+    assert!(other.point(&schedule).is_some());
+}
+
 /// Some numbers of this schedule are no factors: 64 threads share blocks of 58 points. They stay if something else changes.
 #[test]
 fn numbers_that_are_no_factors_stay() {

@@ -126,6 +126,21 @@ fn padded_convolution(side: i64, c: i64) -> Problem {
     Problem::new(&pipeline, &request, &h200()).expect("the request fits")
 }
 
+/// Threads with eight points along a row have them in two groups, where loads from shared memory are the bottleneck.
+#[test]
+fn products_have_points_in_groups() {
+    let problem = named("cuda_mat_mul");
+    let outcome = searched(&problem, &Options::default());
+    assert_sound(&problem, &outcome);
+    let texts = outcome.candidates.iter().map(|found| found.schedule.to_text(problem.pipeline()));
+    let grouped: Vec<String> = texts.filter(|text| text.contains("interleave")).collect();
+    assert!(!grouped.is_empty());
+    for text in grouped {
+        // The accumulator and what reads it have the same groups.
+        assert_eq!(text.matches("interleave").count(), 3, "{text}");
+    }
+}
+
 #[test]
 fn convolutions_are_tiled_and_divided() {
     let text = |problem: &Problem| {

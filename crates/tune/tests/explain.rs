@@ -73,6 +73,17 @@ fn every_loop_and_its_last_round() {
     };
     assert_eq!(of(LoopUse::Rounds), [(3, None), (2, Some(Leftover { points: 32, of: 64 }))]);
     assert_eq!(of(LoopUse::Serial), [(2, None)]);
+
+    let interleaved = "blur inline edge, blur_x
+  kernel output  block x 96, y 24
+    output       threads x 32, y 8  serial x 2  unroll  interleave
+";
+    let explanation = explained(&blur(), [4096, 4096], interleaved);
+    let own = &line(&explanation, "output").loops;
+    let kinds: Vec<LoopUse> = own.iter().map(|each| each.kind).collect();
+    use LoopUse::{Interleaved, Threads, Unrolled};
+    assert_eq!(kinds, [Threads, Threads, Interleaved, Interleaved, Unrolled]);
+    assert_eq!(own[3].to_string(), "2 rounds along x, unrolled, 64 points each; the last has 32");
 }
 
 #[test]

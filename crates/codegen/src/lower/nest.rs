@@ -266,7 +266,7 @@ impl KernelLowering<'_> {
         Ok(body)
     }
 
-    /// The serial loops of a thread's tile, restricted to some kinds.
+    /// The loops over a thread's points, restricted to some kinds.
     pub fn serial(
         &mut self,
         inner: &mut Nesting,
@@ -274,17 +274,18 @@ impl KernelLowering<'_> {
         position: &mut Position,
         kinds: impl Fn(LoopKind) -> bool,
     ) {
-        let is_inside = |axis: &Axis| axis.kind == AxisKind::Serial || is_interleaved(axis);
+        let is_inside = |axis: &Axis| axis.kind == AxisKind::Serial || axis.is_interleaved();
         let axes = placed.footprint.axes.iter().copied().filter(is_inside);
         for axis in axes.filter(|axis| axis.count > 1 && kinds(axis.dim)) {
-            let Axis { kind, dim, count, step, unrolled, .. } = axis;
-            let word = if kind == AxisKind::Serial { "serial" } else { "round" };
+            let Axis { dim, count, step, unrolled, .. } = axis;
+            let word = if axis.is_interleaved() { "round" } else { "serial" };
             let name = format!("{}_{word}", placed.subject.name(dim));
-            let steps = inner.repeat(&mut self.builder, name, count, unrolled);
-            let along = self.builder.scale(steps, step);
+            let number = inner.repeat(&mut self.builder, name, count, unrolled);
+            let along = self.builder.scale(number, step);
             let offset = position.offset(dim);
             *offset = self.builder.add(*offset, along);
-            if kind == AxisKind::Serial || placed.footprint.share(dim).1 == 1 {
+            // A group of several points is guarded point by point.
+            if !axis.is_interleaved() || placed.footprint.share(dim).1 == 1 {
                 self.guard(inner, &placed.subject, position, dim);
             }
         }
@@ -322,7 +323,8 @@ impl KernelLowering<'_> {
             let (threads, serial) = footprint.share(dim);
             // The end of the last thread's tile, which may be out of bounds.
             self.builder.fitted(rounds.saturating_mul(step) - 1);
-            if is_interleaved(&axis) && rounds > 1 {
+            // The start in the first round; the others are among the loops over the thread's points.
+            if axis.is_interleaved() {
                 let offset = position.offset(dim);
                 *offset = self.builder.scale(*offset, serial);
                 continue;
@@ -476,9 +478,4 @@ impl KernelLowering<'_> {
         }
         self.stores(nesting, &subject, vars, rvars)
     }
-}
-
-/// Whether a thread makes the rounds of an axis among the loops over its points.
-fn is_interleaved(axis: &Axis) -> bool {
-    axis.kind == AxisKind::Round && axis.unrolled
 }

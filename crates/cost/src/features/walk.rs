@@ -24,7 +24,7 @@ pub(crate) enum AxisKind {
     Round,
     /// A reduction variable inside a thread.
     Reduce,
-    /// Groups of a thread's points that are unrolled, each as far from the next as all threads reach.
+    /// The groups of a thread's points, unrolled, with those of other threads between them.
     Group,
     /// Points of a thread's tile.
     Serial { reduction: bool, unrolled: bool },
@@ -303,7 +303,7 @@ impl Walk {
             let reduction = variable >= dims;
             let kind = match axis.kind {
                 schedule::AxisKind::Lane => AxisKind::Lane,
-                schedule::AxisKind::Round if axis.unrolled => AxisKind::Group,
+                schedule::AxisKind::Round if axis.is_interleaved() => AxisKind::Group,
                 schedule::AxisKind::Round => AxisKind::Round,
                 schedule::AxisKind::Reduce => AxisKind::Reduce,
                 schedule::AxisKind::Serial => AxisKind::Serial { reduction, unrolled: axis.unrolled },

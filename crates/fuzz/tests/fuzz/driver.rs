@@ -97,6 +97,9 @@ fn schedules_cover_every_decision() {
     let summary = fuzz(&options, &device(), &random_schedules(3), &|_| Ok(Verdict::Passed), &|_| ()).unwrap();
     let rare = summary.coverage.rare(0.05, 200);
     assert!(rare.is_empty(), "{rare:?}\n{}", summary.coverage);
+    for (word, share) in summary.coverage.numbers() {
+        assert!(share.taken >= 20, "{word}: {share:?}");
+    }
     assert!(summary.coverage.levels().part() >= 0.7, "{}", summary.coverage);
     assert!(summary.coverage.shuffles().taken >= 20, "{}", summary.coverage);
 }

@@ -6,6 +6,7 @@ mod atomics;
 mod cases;
 mod driver;
 mod functions;
+mod interleave;
 mod mutants;
 mod mutated;
 mod reducer;

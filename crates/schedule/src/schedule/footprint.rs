@@ -91,6 +91,13 @@ pub struct Axis {
     pub unrolled: bool,
 }
 
+impl Axis {
+    /// Whether the axis has the groups of a thread's points that interleave with those of other threads.
+    pub fn is_interleaved(&self) -> bool {
+        self.kind == AxisKind::Round && self.unrolled && self.count > 1
+    }
+}
+
 /// The sizes of a nest at its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NestFootprint {

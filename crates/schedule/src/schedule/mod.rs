@@ -32,6 +32,7 @@
 //! | `STAGE threads x 16 serial r all, x 4 unroll private` | a stage with 16 threads along x; each thread computes 4 points in unrolled loops. Stored in private memory of each thread |
 //! | `STAGE flat shared pitch 65` | a stage whose array in shared memory has 65 elements from one row to the next, or dense rows if they are longer |
 //! | `STAGE threads r 16 atomic shared` | an update whose points several threads update at once, by atomic operations |
+//! | `STAGE threads x 16 serial x 4 unroll interleave` | a stage whose threads make several rounds, unrolled: those of a block of 128 points have two groups of 4 each, 64 apart |
 //! | `INPUT.stage flat shared` | a copy of the part of an input that is read below |
 //! | `FUNC registers` | below a stage: a Func that each thread computes right before the stage, for its own points |
 //!
@@ -42,6 +43,7 @@
 //! - `#` starts a comment. A line that ends in a comma continues on the next line, if that is indented further.
 
 mod allocate;
+mod axes;
 mod barriers;
 mod builder;
 mod change;

@@ -7,10 +7,11 @@ use warploom_lang::{FuncId, Id, Range, Region, ids_in};
 use crate::dag::LoopKind;
 use crate::ids::{KernelId, LoopId, NestId};
 use crate::node_set::NodeSet;
+use crate::schedule::axes::{NestLoops, is_pure, thread_loops};
 use crate::schedule::flow::{Read, Scope};
 use crate::schedule::footprint::{
-    Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, MAX_REGISTER_BYTES, NestFootprint,
-    RegisterFootprint, StagedFootprint, ThreadLoop,
+    Allocation, Axis, FLAT_THREADS, Footprint, MAX_REGISTER_BYTES, NestFootprint, RegisterFootprint,
+    StagedFootprint, ThreadLoop,
 };
 use crate::schedule::limit::Limits;
 use crate::schedule::plan::{NestPlan, Plan};
@@ -18,7 +19,7 @@ use crate::schedule::problem::Problem;
 use crate::schedule::program::{Columns, Evaluation};
 use crate::schedule::reach::{Reach, Symbols, blocks};
 use crate::schedule::symbol::Symbol;
-use crate::schedule::tree::{Item, Nest, RootItem, Schedule, Size, StageRef, ThreadTiles, Tile};
+use crate::schedule::tree::{Item, Nest, RootItem, Schedule, Size, StageRef, ThreadTiles};
 
 /// Propagates required regions from the last nest to the first.
 pub(crate) struct Tracer<'a> {
@@ -227,11 +228,20 @@ impl<'a> Tracer<'a> {
         let Scope { vars: dims, rvars: domain } = scope;
         let threads = info.nest.mapping.tiles().map(|tiles| thread_loops(tiles, &dims, &domain));
         let loops = self.problem.loops(info.nest.item);
-        let axes = axes(info.nest, &loops, threads.as_deref(), &dims, &domain);
-        let accumulates = self.accumulates(info.nest, &domain, threads.as_deref().unwrap_or_default());
-        let carries = self.carries(info.nest, &domain, threads.as_deref().unwrap_or_default());
-        let exchanges = !idle
-            && (info.nest.storage.is_shared() || shares_reductions(threads.as_deref().unwrap_or_default()));
+        let loops = NestLoops {
+            nest: info.nest,
+            loops: &loops,
+            threads: threads.as_deref(),
+            dims: &dims,
+            domain: &domain,
+        };
+        let axes = loops.axes();
+        // The registers of an accumulator are for adjacent points.
+        let adjacent = !axes.iter().any(Axis::is_interleaved);
+        let shared = threads.as_deref().unwrap_or_default();
+        let accumulates = adjacent && self.accumulates(info.nest, &domain, shared);
+        let carries = adjacent && self.carries(info.nest, &domain, shared);
+        let exchanges = !idle && (info.nest.storage.is_shared() || shares_reductions(shared));
         if info.nest.numbers.atomic {
             reads.remove(self.problem.node(read));
         }
@@ -260,7 +270,7 @@ impl<'a> Tracer<'a> {
         let points: i64 = loops.iter().filter(|dim| is_pure(dim.dim)).map(|dim| dim.serial).product();
         let unrolled = nest.mapping.unrolls();
         let bytes = points as u64 * func.bytes_per_point() as u64;
-        let fits = (points == 1 || unrolled) && bytes <= MAX_REGISTER_BYTES && !nest.numbers.interleave;
+        let fits = (points == 1 || unrolled) && bytes <= MAX_REGISTER_BYTES;
         let alone = !nest.numbers.atomic && !shares_reductions(loops);
         own_points && again && fits && alone && !nest.storage.is_private()
     }
@@ -268,8 +278,7 @@ impl<'a> Tracer<'a> {
     /// Whether each thread of a nest scans one line at a time.
     fn carries(&self, nest: &Nest, domain: &[Reach], loops: &[ThreadLoop]) -> bool {
         let Item::Stage(stage) = nest.item else { return false };
-        let one_line =
-            loops.iter().all(|dim| dim.serial == 1 || !is_pure(dim.dim)) && !nest.numbers.interleave;
+        let one_line = loops.iter().all(|dim| dim.serial == 1 || !is_pure(dim.dim));
         let goes_on = domain.iter().any(|reach| reach.extent() > 1);
         let alone = !nest.numbers.atomic && !shares_reductions(loops) && !nest.storage.is_private();
         !self.problem.previous_reads(stage).is_empty() && one_line && goes_on && alone
@@ -491,102 +500,4 @@ pub(crate) fn lives_before(plan: &Plan<'_>, id: NestId, read: Read) -> bool {
             }
         }
     })
-}
-
-/// The axes of a nest whose stage or copy has these `loops`. `shared` says how threads share them;
-/// `None` for a flat loop.
-fn axes(
-    nest: &Nest,
-    loops: &[LoopKind],
-    shared: Option<&[ThreadLoop]>,
-    dims: &[Reach],
-    domain: &[Reach],
-) -> Vec<Axis> {
-    let of = |dim: LoopKind| shared.and_then(|shared| shared.iter().find(|known| known.dim == dim).copied());
-    let extent = |dim: LoopKind| match (of(dim), dim) {
-        (Some(known), _) => known.extent,
-        (None, LoopKind::Pure(d)) => dims[d].extent(),
-        (None, LoopKind::Reduction(r)) => domain[r].extent(),
-    };
-    let pure = loops.iter().copied().filter(|kind| is_pure(*kind));
-    let reductions = loops.iter().copied().filter(|kind| !is_pure(*kind));
-    let mut axes = Vec::with_capacity(8);
-    let (unrolls, interleaves) = (nest.mapping.unrolls(), nest.numbers.interleave);
-    let mut add = |kind: AxisKind, dim: LoopKind, extent: i64, count: i64, step: i64| {
-        let is_inside = kind == AxisKind::Serial || interleaves && kind == AxisKind::Round && is_pure(dim);
-        axes.push(Axis { kind, dim, extent, count, step, unrolled: unrolls && is_inside });
-    };
-    let (Some(shared), Some(tiles)) = (shared, nest.mapping.tiles()) else {
-        let mut whole = |kind: AxisKind, dim: LoopKind| {
-            let extent = extent(dim);
-            add(kind, dim, extent, extent, 1);
-        };
-        pure.for_each(|dim| whole(AxisKind::Lane, dim));
-        reductions.rev().for_each(|dim| whole(AxisKind::Reduce, dim));
-        return axes;
-    };
-    let share = |dim: LoopKind| of(dim).map_or((1, 1), |known| (known.threads, known.serial));
-    let by_threads = || shared.iter().filter(|known| known.threads > 1);
-    for ThreadLoop { dim, threads, serial, extent } in by_threads() {
-        add(AxisKind::Lane, *dim, *extent, *threads, *serial);
-    }
-    // Rounds of shared reduction variables first, then of dimensions; the other reduction variables are
-    // inside.
-    let round = |dim: LoopKind| {
-        let ((threads, serial), extent) = (share(dim), extent(dim));
-        (AxisKind::Round, dim, extent, blocks(extent, threads * serial), threads * serial)
-    };
-    let mut put = |(kind, dim, extent, count, step)| add(kind, dim, extent, count, step);
-    let shared_reductions = by_threads().map(|known| known.dim).filter(|kind| !is_pure(*kind));
-    shared_reductions.for_each(|dim| put(round(dim)));
-    let is_named = |dim: &LoopKind| tiles.serial.iter().any(|tile| tile.dim == *dim);
-    pure.clone().rev().filter(|_| !interleaves).for_each(|dim| put(round(dim)));
-    for dim in reductions.rev().filter(|dim| share(*dim).0 == 1) {
-        let ((_, serial), extent) = (share(dim), extent(dim));
-        put((AxisKind::Reduce, dim, extent, blocks(extent, serial), serial));
-    }
-    // The rounds along a dimension are next to its points.
-    pure.rev().filter(|dim| interleaves && !is_named(dim)).for_each(|dim| put(round(dim)));
-    for Tile { dim, .. } in &tiles.serial {
-        if interleaves && is_pure(*dim) {
-            put(round(*dim));
-        }
-        put((AxisKind::Serial, *dim, extent(*dim), share(*dim).1, 1));
-    }
-    axes
-}
-
-fn is_pure(kind: LoopKind) -> bool {
-    matches!(kind, LoopKind::Pure(_))
-}
-
-/// Each loop that threads share or that runs in a thread. The listed thread loops come first, in order.
-fn thread_loops(tiles: &ThreadTiles, dims: &[Reach], domain: &[Reach]) -> Vec<ThreadLoop> {
-    let extent = |kind: LoopKind| match kind {
-        LoopKind::Pure(d) => dims.get(d).map_or(1, Reach::extent),
-        LoopKind::Reduction(r) => domain.get(r).map_or(1, Reach::extent),
-    };
-    let size =
-        |list: &[Tile], kind: LoopKind| list.iter().find(|tile| tile.dim == kind).map(|tile| tile.size);
-    let mut kinds: Vec<LoopKind> = tiles.threads.iter().map(|tile| tile.dim).collect();
-    for tile in &tiles.serial {
-        if !kinds.contains(&tile.dim) {
-            kinds.push(tile.dim);
-        }
-    }
-    let thread_loop = |dim: LoopKind| {
-        let extent = extent(dim);
-        let threads = match size(&tiles.threads, dim) {
-            Some(Size::Of(threads)) => i64::from(threads.max(1)),
-            Some(Size::All) => extent,
-            None => 1,
-        };
-        let serial = match size(&tiles.serial, dim) {
-            Some(Size::Of(serial)) => i64::from(serial).clamp(1, extent.max(1)),
-            Some(Size::All) => blocks(extent, threads),
-            None => 1,
-        };
-        ThreadLoop { dim, threads, serial, extent }
-    };
-    kinds.into_iter().map(thread_loop).collect()
 }

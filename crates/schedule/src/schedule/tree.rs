@@ -281,6 +281,11 @@ impl Nest {
         Nest { item, mapping, storage, numbers, registers: Vec::new() }
     }
 
+    /// Whether the rounds of its threads are unrolled together with the points of a round.
+    pub fn interleaves(&self) -> bool {
+        self.numbers.interleave && self.mapping.unrolls()
+    }
+
     /// The same nest with another mapping.
     #[must_use]
     pub fn mapped(self, mapping: impl Into<Mapping>) -> Nest {

@@ -372,12 +372,20 @@ pub enum Rule {
         /// The stage or staged input.
         item: String,
     },
-    /// An interleaved nest is not unrolled, or holds Funcs in registers.
+    /// A nest is to interleave points that are not unrolled.
     #[error(
-        "`{item}` cannot `interleave`: that takes `unroll`, and no Funcs in registers below; add the one, and place the others elsewhere"
+        "the points of `{item}` are not unrolled, so they cannot `interleave`; add `unroll`, or remove it"
     )]
-    Interleave {
+    InterleaveLoops {
         /// The stage or staged input.
+        item: String,
+    },
+    /// A nest with Funcs in registers is to interleave its points.
+    #[error(
+        "`{item}` cannot `interleave`, because its Funcs in registers are computed for adjacent points; place them elsewhere, or remove it"
+    )]
+    InterleaveRegisters {
+        /// The stage.
         item: String,
     },
     /// An `atomic` stage is not an update that an atomic operation can make.

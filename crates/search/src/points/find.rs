@@ -50,6 +50,7 @@ impl Finder<'_> {
         found.reductions();
         found.orders();
         found.unrolls();
+        found.interleaves();
         found.blocks();
         found.copies();
         found.shares();
@@ -239,6 +240,17 @@ impl Found<'_> {
         for item in items {
             let name = format!("{} unroll", self.finder.name(item));
             self.add(Knob::Unroll(item), Axis::Choice { name, len: 2 });
+        }
+    }
+
+    /// The kernel's own nest and the private ones, whose threads have the same points.
+    fn interleaves(&mut self) {
+        let can = |nest: &&Nest| !nest.mapping.is_flat() && nest.registers.is_empty();
+        let nests = self.kernel.nests().filter(|nest| nest.item == self.own() || nest.storage.is_private());
+        let items: Vec<Item> = nests.filter(can).map(|nest| nest.item).collect();
+        if !items.is_empty() {
+            let name = format!("{} interleave", self.finder.name(self.own()));
+            self.add(Knob::Interleave(items), Axis::Choice { name, len: 2 });
         }
     }
 

@@ -84,6 +84,7 @@ impl KernelTemplate {
         for follower in &self.followers {
             follower.follow(&mut kernel, &values);
         }
+        values.interleave(&mut kernel);
         values.hold(&mut kernel);
         values.copy(&mut kernel);
         if values.shares_by_sizes(&mut kernel) {
@@ -253,6 +254,16 @@ impl<'a> Values<'a> {
             let nest = kernel.nest_mut(reduction.stage.into()).filter(|nest| nest.storage.is_private());
             if let Some(tiles) = nest.and_then(|nest| nest.mapping.tiles_mut()) {
                 reduction.write_out(&mut tiles.serial, written);
+            }
+        }
+    }
+
+    /// Sets whether points interleave. Those that are not unrolled cannot.
+    fn interleave(&self, kernel: &mut Kernel) {
+        for (knob, position) in self.positions() {
+            let Knob::Interleave(items) = knob else { continue };
+            for nest in kernel.nests_mut().filter(|nest| items.contains(&nest.item)) {
+                nest.numbers.interleave = position == 1 && nest.mapping.unrolls();
             }
         }
     }

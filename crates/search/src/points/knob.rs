@@ -24,6 +24,8 @@ pub(super) enum Knob {
     Reduction(Reduction),
     /// Whether the serial loops of a nest are unrolled.
     Unroll(Item),
+    /// Whether the points of all these nests interleave, where they are unrolled.
+    Interleave(Vec<Item>),
     /// Blocks that an SM must hold; 0 if not set.
     Blocks(Vec<i64>),
     /// Where an input is copied to shared memory.
@@ -204,6 +206,7 @@ impl Knob {
                 let tiles = kernel.nests().find(|nest| nest.item == *item)?.mapping.tiles()?;
                 Some(usize::from(tiles.unroll || tiles.serial.is_empty()))
             }
+            Knob::Interleave(items) => interleaves(kernel, items).map(usize::from),
             Knob::Blocks(values) => {
                 let blocks = kernel.numbers.blocks.map_or(0, |blocks| i64::from(blocks.get()));
                 values.iter().position(|value| *value == blocks)
@@ -253,6 +256,14 @@ pub(super) fn wanted(kernel: &Kernel, span: Span, rounds: bool) -> Vec<Option<u6
         }
     };
     if rounds { vec![block, all, thread] } else { vec![block, thread] }
+}
+
+/// Whether the points of some nests interleave. `None` if they do in one and not in another.
+fn interleaves(kernel: &Kernel, items: &[Item]) -> Option<bool> {
+    let unrolled = kernel.nests().filter(|nest| items.contains(&nest.item) && nest.mapping.unrolls());
+    let mut flags = unrolled.map(|nest| nest.numbers.interleave);
+    let first = flags.next().unwrap_or(false);
+    flags.all(|flag| flag == first).then_some(first)
 }
 
 /// The order of members in a list. Those that are not in it come last, in their usual order.

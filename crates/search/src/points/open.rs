@@ -13,7 +13,7 @@ pub struct Open {
     pub parts: bool,
     /// Whether the order of loops over blocks, threads and in a thread is open.
     pub orders: bool,
-    /// Whether everything else is open: what is unrolled, blocks per SM, how threads share other stages, copies of inputs
+    /// Whether everything else is open: what is unrolled and interleaves, blocks per SM, how threads share other stages, copies of inputs
     /// and the pitch of their rows.
     pub rest: bool,
 }

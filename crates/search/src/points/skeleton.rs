@@ -42,6 +42,7 @@ fn strip(kernel: &mut Kernel) {
             NodeMut::Over(over) => over.loops.iter_mut().for_each(|tile| tile.size = Size::Of(1)),
             NodeMut::Nest(nest) => {
                 nest.numbers.pitch = None;
+                nest.numbers.interleave &= nest.storage.is_shared();
                 nest.mapping = match (nest.storage, &nest.mapping) {
                     (Storage::Shared, _) | (_, Mapping::Flat) => Mapping::Flat,
                     (_, Mapping::Threads(_)) => ThreadTiles::default().into(),

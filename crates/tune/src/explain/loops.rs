@@ -43,6 +43,8 @@ pub enum LoopUse {
     Serial,
     /// Each thread, written out.
     Unrolled,
+    /// Each thread, written out, with the points of other threads in between.
+    Interleaved,
 }
 
 /// The last iteration of a loop whose range is no multiple of its step.
@@ -116,6 +118,9 @@ impl Explainer<'_> {
         let variable = self.loop_name(item, axis.dim);
         match axis.kind {
             AxisKind::Lane => Loop::of(LoopUse::Threads, variable, axis.count),
+            AxisKind::Round if axis.is_interleaved() => {
+                Loop::over(LoopUse::Interleaved, variable, axis.extent, axis.step)
+            }
             AxisKind::Round => Loop::over(LoopUse::Rounds, variable, axis.extent, axis.step),
             AxisKind::Reduce => Loop::over(LoopUse::Serial, variable, axis.extent, axis.step),
             AxisKind::Serial if axis.unrolled => Loop::of(LoopUse::Unrolled, variable, axis.count),

@@ -158,6 +158,9 @@ impl fmt::Display for Loop {
             LoopUse::Flat => write!(f, "{} of {step} threads over {variable}", several("round")),
             LoopUse::Rounds => write!(f, "{} along {variable}{}", several("round"), each("points")),
             LoopUse::Serial => write!(f, "for {variable}: {}{}", several("time"), each("values")),
+            LoopUse::Interleaved => {
+                write!(f, "{} along {variable}, unrolled{}", several("round"), each("points"))
+            }
             LoopUse::Unrolled => write!(f, "for {variable}: {}, unrolled", several("time")),
         }?;
         match leftover {

@@ -8,7 +8,7 @@ use crate::access::Index;
 use crate::dag::{LoopKind, Source};
 use crate::ids::{KernelId, LoopId};
 use crate::schedule::coverage::{Coverage, Decision, StageKind};
-use crate::schedule::footprint::{NestFootprint, ThreadLoop};
+use crate::schedule::footprint::{AxisKind, NestFootprint, ThreadLoop};
 use crate::schedule::plan::{KernelPlan, NestPlan, Plan};
 use crate::schedule::problem::Problem;
 use crate::schedule::random::facts::Facts;
@@ -73,8 +73,8 @@ impl<'a> Survey<'a> {
         }
         for info in self.plan.nests.values() {
             let pitch = info.nest.storage.is_shared().then_some(NonZeroU32::MIN);
-            let interleave = info.nest.mapping.unrolls() && info.nest.registers.is_empty();
-            let possible = NestNumbers { pitch, atomic: self.can_be_atomic(info), interleave };
+            let (atomic, interleave) = (self.can_be_atomic(info), can_interleave(info));
+            let possible = NestNumbers { pitch, atomic, interleave };
             let shares = coverage.numbers.iter_mut().skip(KernelNumbers::WORDS.len());
             for ((share, possible), given) in shares.zip(possible.all()).zip(info.nest.numbers.all()) {
                 if possible.is_some() {
@@ -344,6 +344,13 @@ impl<'a> Survey<'a> {
 fn in_one_kernel(nests: &[&NestPlan<'_>]) -> bool {
     let first = nests.first().map(|info| info.kernel);
     first.is_some() && nests.iter().all(|info| Some(info.kernel) == first)
+}
+
+/// Whether a nest has unrolled points in several rounds, which could interleave.
+fn can_interleave(info: &NestPlan<'_>) -> bool {
+    let axes = info.footprint.iter().flat_map(|nest| nest.axes_of(AxisKind::Round));
+    let mut rounds = axes.filter(|axis| is_pure(axis.dim));
+    info.nest.mapping.unrolls() && info.nest.registers.is_empty() && rounds.any(|axis| axis.count > 1)
 }
 
 fn is_pure(kind: LoopKind) -> bool {

@@ -43,11 +43,8 @@ impl Checker<'_> {
             if nest.nest.numbers.atomic {
                 self.atomic(nest);
             }
-            if nest.nest.numbers.interleave
-                && (!nest.nest.mapping.unrolls() || !nest.nest.registers.is_empty())
-            {
-                let item = self.names.of_item(nest.nest.item);
-                self.report(&nest.path, Rule::Interleave { item });
+            if nest.nest.numbers.interleave {
+                self.interleave(nest);
             }
             if let Some(footprint) = &nest.footprint {
                 self.nest_threads(nest, footprint);
@@ -102,7 +99,17 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a pitch: only the first stage of an array in shared memory may set it, and it must fit
+    /// Checks that the points of a nest can interleave: they are unrolled, and nothing is computed for all points of a
+    /// thread at once.
+    fn interleave(&mut self, nest: &NestPlan<'_>) {
+        let item = self.names.of_item(nest.nest.item);
+        if !nest.nest.mapping.unrolls() {
+            self.report(&nest.path, Rule::InterleaveLoops { item });
+        } else if !nest.nest.registers.is_empty() {
+            self.report(&nest.path, Rule::InterleaveRegisters { item });
+        }
+    }
+
     /// A pitch belongs to the first stage of an array with rows in shared memory.
     fn pitch(&mut self, nest: &NestPlan<'_>) {
         let same = |item: Item| read_of(item) == read_of(nest.nest.item);

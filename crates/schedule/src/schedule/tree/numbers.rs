@@ -111,8 +111,9 @@ numbers! {
         /// Whether each point is updated by one atomic operation on memory, so that threads and blocks can
         /// share reduction variables whose values meet at one point.
         atomic: bool,
-        /// Whether the rounds in which threads move on to their next points are unrolled too, next to the loop over the
-        /// points of a round. The points of a thread are then groups, as far apart as the threads together reach.
+        /// Whether the rounds in which all threads move on to their next points are unrolled like the points of a round,
+        /// and inside the reduction. A thread then has groups of adjacent points, and those of the other threads lie
+        /// between them.
         interleave: bool,
     }
 }
