@@ -374,7 +374,7 @@ pub enum Rule {
     },
     /// A nest is to interleave points that are not unrolled.
     #[error(
-        "the points of `{item}` are not unrolled, so they cannot `interleave`; add `unroll`, or remove it"
+        "the points of `{item}` are not unrolled, so they cannot `interleave`; add `unroll`, or remove `interleave`"
     )]
     InterleaveLoops {
         /// The stage or staged input.
@@ -382,7 +382,7 @@ pub enum Rule {
     },
     /// A nest with Funcs in registers is to interleave its points.
     #[error(
-        "`{item}` cannot `interleave`, because its Funcs in registers are computed for adjacent points; place them elsewhere, or remove it"
+        "`{item}` cannot `interleave`, because its Funcs in registers are computed for adjacent points; place them elsewhere, or remove `interleave`"
     )]
     InterleaveRegisters {
         /// The stage.
