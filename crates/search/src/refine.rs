@@ -51,8 +51,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         }
         refiner.reductions();
         refiner.copies();
-        let apart = refiner.apart();
-        refiner.take_known(apart);
+        let regrouped = refiner.regrouped();
+        refiner.take_known(regrouped.into_iter().collect());
         let resident = refiner.resident();
         refiner.take_known(resident);
         for number in 0..refiner.best.extents.len() {
@@ -75,7 +75,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
     let refiner = Refiner { evaluator, inlined, best: kern.clone(), counts };
     let mut sketches = refiner.fewer_copies();
     sketches.extend(refiner.resident());
-    sketches.extend(refiner.apart());
+    sketches.extend(refiner.regrouped());
     if let Some((tiler, shape)) = refiner.own_shape() {
         sketches.extend(tiler.neighbours(&shape).iter().map(|shape| refiner.reshaped(&tiler, shape)));
     }
@@ -156,8 +156,7 @@ impl<'a> Refiner<'a, '_> {
             refollow(self.space(), kernel, self.inlined);
         });
         self.refit(&mut item);
-        let in_groups = sketch.item.nests().last().is_some_and(Nest::interleaves);
-        let grouped = in_groups.then(|| interleaved(&item)).flatten();
+        let grouped = self.in_groups().then(|| interleaved(&item)).flatten();
         sketch.with_tiles(grouped.unwrap_or(item))
     }
 
@@ -277,10 +276,15 @@ impl<'a> Refiner<'a, '_> {
         all.filter(|blocks| *blocks != own).map(with).collect()
     }
 
-    /// The kernel whose threads have their points in groups.
-    fn apart(&self) -> Vec<Sketch> {
+    /// The kernel with the points of a thread in groups, or next to each other if they are in groups.
+    fn regrouped(&self) -> Option<Sketch> {
         let sketch = &self.best.sketch;
-        interleaved(&sketch.item).map(|item| sketch.with_tiles(item)).into_iter().collect()
+        let together = || self.in_groups().then(|| adjacent(&sketch.item));
+        interleaved(&sketch.item).or_else(together).map(|item| sketch.with_tiles(item))
+    }
+
+    fn in_groups(&self) -> bool {
+        self.best.sketch.item.nests().last().is_some_and(Nest::interleaves)
     }
 
     /// The kernel with other row pitches of one array in shared memory, or the default.
