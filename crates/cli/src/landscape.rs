@@ -116,7 +116,7 @@ impl Recording {
     }
 
     fn count(&self, asked: &Subject, definition: &Definition, out: &mut dyn Write) -> Result<(), Error> {
-        let device = self.measuring.open()?.device().clone();
+        let device = self.measuring.device(self.format)?;
         let problem = Problem::new(&asked.pipeline, &asked.request, &device).map_err(LandscapeError::from)?;
         let (space, points) = definition.points(&problem)?;
         let count = Count::new(&space, points.len());

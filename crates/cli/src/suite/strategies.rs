@@ -6,16 +6,17 @@ mod served;
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
 use warploom::app::App;
 use warploom::tune::compare::Curve;
 use warploom::tune::explore::{self, ExploreOptions, MODEL};
+use warploom::tune::landscape::Contender;
 use warploom::tune::records::Records;
 use warploom::tune::tuning::{Ended, Event, Task};
 use warploom::tune::worker::Bench;
 
 use super::runner::{Runner, lost};
 use super::{Arguments, Set, operators};
+use crate::date;
 use crate::error::{Error, Kind};
 use crate::pipeline::Subject;
 use crate::progress::{Progress, Unit};
@@ -27,20 +28,29 @@ pub(crate) use report::{Report as Results, SCHEMA, cells, speed_cells, titles};
 /// What stands for all strategies.
 const ALL: &str = "all";
 
+/// One of the strategies to compare, or all of them.
+#[derive(Clone, Debug)]
+enum Wanted {
+    All,
+    One(Contender),
+}
+
+fn read(text: &str) -> Result<Wanted, String> {
+    match text {
+        ALL => Ok(Wanted::All),
+        text => Contender::parse(text).map(Wanted::One).map_err(|error| error.to_string()),
+    }
+}
+
 /// The strategies to compare, and where they may look.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Strategies")]
 pub(super) struct Comparing {
     /// Compare these strategies of docs/strategies.md, separated by commas, or `all`, instead of running one mode
-    #[arg(
-        long,
-        value_name = "NAMES",
-        value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(explore::names().into_iter().chain([ALL])),
-        hide_possible_values = true,
-        conflicts_with = "mode"
-    )]
-    strategies: Vec<String>,
+    ///
+    /// Settings follow a colon, as anneal-q:method=p.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = read, conflicts_with = "mode")]
+    strategies: Vec<Wanted>,
     /// Number of schedules that a strategy may try
     #[arg(long, value_name = "N", default_value_t = 200)]
     trials: usize,
@@ -72,17 +82,24 @@ impl Comparing {
     }
 
     /// The strategies, each once.
-    fn names(&self) -> Vec<String> {
-        if self.strategies.iter().any(|name| name == ALL) {
-            return explore::names().into_iter().map(str::to_owned).collect();
-        }
-        let mut names: Vec<String> = Vec::new();
-        for name in &self.strategies {
-            if !names.contains(name) {
-                names.push(name.clone());
+    fn contenders(&self) -> Vec<Contender> {
+        let all = || {
+            let names = explore::names().into_iter().map(str::to_owned);
+            names.map(|strategy| Contender { strategy, settings: String::new() }).collect()
+        };
+        let mut contenders: Vec<Contender> = Vec::new();
+        for wanted in &self.strategies {
+            let more = match wanted {
+                Wanted::All => all(),
+                Wanted::One(contender) => vec![contender.clone()],
+            };
+            for contender in more {
+                if !contenders.contains(&contender) {
+                    contenders.push(contender);
+                }
             }
         }
-        names
+        contenders
     }
 }
 
@@ -96,7 +113,7 @@ struct Tried {
 /// Everything that the runs of a comparison share.
 struct Contest<'a> {
     arguments: &'a Arguments,
-    strategies: Vec<String>,
+    strategies: Vec<Contender>,
     seeds: Vec<u64>,
     progress: Progress,
     report: Report,
@@ -112,10 +129,10 @@ pub(super) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     let trials = comparing.trials.max(1);
     let mut contest = Contest {
         arguments,
-        strategies: comparing.names(),
+        strategies: comparing.contenders(),
         seeds: comparing.seeds(arguments.seed),
         progress: Progress::new("strategies", Unit::Things("trials")),
-        report: Report::new(runner.device(), runner.versions(), trials),
+        report: Report::new(runner.device(), runner.versions(), date::today(), trials),
     };
     let runs = all.len() * contest.strategies.len() * contest.seeds.len();
     contest.progress.set_length((runs * trials) as u64);
@@ -166,14 +183,16 @@ impl Contest<'_> {
         bench.with(|bench| {
             let tunable = Tunable::new(&tried.asked, bench.device, self.arguments.seed)?;
             let task = self.arguments.task(&tunable, start, stop, None);
-            let space = match self.strategies.iter().any(|name| name != MODEL) {
+            let space = match self.strategies.iter().any(|contender| contender.strategy != MODEL) {
                 true => Some(explore::space(&task, &tried.options, bench, records, &mut |_| {})?),
                 false => None,
             };
             for seed in self.seeds.clone() {
-                for strategy in self.strategies.clone() {
-                    let options = ExploreOptions { strategy, seed, ..tried.options.clone() };
-                    if !self.run(tried, &options, space.as_ref(), &task, bench, records)? {
+                for contender in self.strategies.clone() {
+                    let name = contender.to_string();
+                    let Contender { strategy, settings } = contender;
+                    let options = ExploreOptions { strategy, settings, seed, ..tried.options.clone() };
+                    if !self.run(tried, &name, &options, space.as_ref(), &task, bench, records)? {
                         return Ok(());
                     }
                 }
@@ -182,18 +201,19 @@ impl Contest<'_> {
         })
     }
 
-    /// Runs one strategy with one seed. Returns whether it came to its end.
+    /// Runs one strategy, by this name, with one seed. Returns whether it came to its end.
     fn run(
         &mut self,
         tried: &Tried,
+        name: &str,
         options: &ExploreOptions,
         space: Option<&warploom::search::points::Schedules>,
         task: &Task<'_>,
         bench: &mut Bench<'_>,
         records: &mut Records,
     ) -> Result<bool, Error> {
-        let ExploreOptions { strategy, seed, trials, .. } = options;
-        let run = format!("{}: {strategy}, seed {seed}", tried.name);
+        let ExploreOptions { seed, trials, .. } = options;
+        let run = format!("{}: {name}, seed {seed}", tried.name);
         let done = (self.report.runs() * trials) as u64;
         let mut hear = |event: &Event<'_>| match event {
             Event::Stepped { tally, .. } => self.progress.set_position(done + tally.trials as u64),
@@ -208,7 +228,7 @@ impl Contest<'_> {
         let best =
             explored.tally.best_us.map_or("nothing valid".to_owned(), |best| format!("best {best:.2} us"));
         self.progress.say(&format!("{run}: {best}"));
-        self.report.add(&tried.name, strategy, Curve::new(*seed, &explored.times));
+        self.report.add(&tried.name, name, Curve::new(*seed, &explored.times));
         self.progress.set_position((self.report.runs() * trials) as u64);
         // Written after every run, so that no result is lost however the comparison ends.
         match &self.arguments.output {

@@ -3,9 +3,12 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use warploom::target::Device;
 use warploom::tune::worker::{BenchOptions, Fake, OpenBench, Patience, WorkerError, WorkerProgram};
 
+use crate::device;
 use crate::error::Error;
+use crate::report::Format;
 use crate::search::duration;
 
 /// The GPU and the processes that use it.
@@ -30,6 +33,15 @@ pub(crate) struct Measuring {
 }
 
 impl Measuring {
+    /// The device that would be measured on. Without a GPU, the one that kernels are generated for by default.
+    pub(crate) fn device(&self, format: Format) -> Result<Device, Error> {
+        match self.open() {
+            Ok(bench) => Ok(bench.device().clone()),
+            Err(Error::NoGpu(_)) => device::find(device::AUTO, format),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Starts the worker processes that own the GPU and compile for it.
     pub(crate) fn open(&self) -> Result<OpenBench, Error> {
         let program = std::env::current_exe()?;

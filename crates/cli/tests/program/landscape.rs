@@ -97,6 +97,8 @@ fn mistakes_are_explained() {
         assert_eq!(ran.code, code, "{arguments}: {}", ran.err);
         assert!(ran.err.contains(why), "{arguments}: {}", ran.err);
     };
+    let anywhere = place.run(&format!("{RECORD} --dry-run --json"));
+    assert_eq!(anywhere.code, 0, "points are counted without a GPU: {}", anywhere.err);
     let dry = format!("{RECORD} --dry-run --fake fake");
     fails(&format!("{dry} --axes C.x"), 3, "no axis `C.x`; there are C.n, C.m, C.sum.1.k");
     fails(&dry.replace("64..128", "256..512"), 2, "the template is not within the limits threads=256..512");

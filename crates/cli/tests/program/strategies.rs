@@ -161,6 +161,7 @@ fn mistakes_are_explained() {
     let place = place();
     for (arguments, part) in [
         ("--strategies opevoo", "opevoo"),
+        ("--strategies opevo:p=3", "opevo:p=3"),
         ("--strategies random --mode top5", "cannot be used with"),
         ("--strategies random --compare a.json", "--compare has no effect here"),
         ("--strategies random --time-limit 3m", "--time-limit has no effect here"),
@@ -197,6 +198,12 @@ fn a_recorded_landscape_gives_the_numbers_of_its_page() {
     for strategy in ["random", "opevo", "g-bfs"] {
         assert_eq!(cells(&ran.out, strategy), cells(&page, strategy));
     }
+    let on_recorded = results(&place)["date"].clone();
+    assert_eq!(on_recorded, "2026-11-17", "the day of the recording");
+    let methods = place.run(&format!("{on} --strategies anneal-q,anneal-q:method=p:starts=2 --markdown"));
+    assert_eq!(methods.code, 0, "{}", methods.err);
+    let other = cells(&methods.out, "anneal-q:method=p:starts=2");
+    assert_ne!(cells(&methods.out, "anneal-q")[1..], other[1..]);
     let model = place.run(&format!("{on} --strategies model"));
     assert_eq!(model.code, 2, "{}", model.err);
     assert!(model.err.contains("is not bound to a template"), "{}", model.err);

@@ -1,5 +1,7 @@
 //! Strategies on a landscape.
 
+use std::fmt;
+
 use rayon::prelude::*;
 use warploom_cost::CostModel;
 use warploom_schedule::schedule::Schedule;
@@ -7,7 +9,7 @@ use warploom_search::points::Template;
 use warploom_strategy::{Point, Space, Strategy, Verdict};
 
 use super::{Known, Landscape, LandscapeError};
-use crate::explore::{Built, Count, make};
+use crate::explore::{Built, Count, ExploreOptions, check, make};
 use crate::records::{Step, StepOutcome};
 use crate::tuning::Tally;
 
@@ -18,6 +20,34 @@ pub struct Contender {
     pub strategy: String,
     /// Its settings, such as `q=0.3,parents=20`; those that are not named have defaults.
     pub settings: String,
+}
+
+impl Contender {
+    /// Reads `NAME`, or `NAME:SETTING=VALUE` with any number of settings, as `anneal-q:method=p`.
+    ///
+    /// # Errors
+    /// If there is no such strategy, or it has no such setting.
+    pub fn parse(text: &str) -> Result<Contender, warploom_strategy::Error> {
+        let (strategy, settings) = text.split_once(':').unwrap_or((text, ""));
+        let contender = Contender { strategy: strategy.to_owned(), settings: settings.replace(':', ",") };
+        check(&ExploreOptions {
+            strategy: contender.strategy.clone(),
+            settings: contender.settings.clone(),
+            ..ExploreOptions::default()
+        })?;
+        Ok(contender)
+    }
+}
+
+/// As [`Contender::parse`] reads it.
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Contender { strategy, settings } = self;
+        match settings.is_empty() {
+            true => write!(f, "{strategy}"),
+            false => write!(f, "{strategy}:{}", settings.replace(',', ":")),
+        }
+    }
 }
 
 /// What a strategy found on a landscape.

@@ -8,7 +8,6 @@ use warploom::target::Device;
 use warploom::tune::compare::{Comparison, Curve, Mean, Subject};
 use warploom_report::geometric_mean;
 
-use crate::date;
 use crate::error::Error;
 use crate::report::{self, Format};
 use crate::show;
@@ -26,7 +25,7 @@ pub(crate) struct Report {
     pub(crate) versions: Vec<String>,
     /// The command line of the run.
     pub(crate) command: String,
-    /// The date of the run, as 2026-01-31.
+    /// The day on which times were measured, as 2026-01-31; the last, if there were several.
     pub(crate) date: String,
     #[serde(flatten)]
     pub(crate) comparison: Comparison,
@@ -52,12 +51,12 @@ pub(crate) struct Speed {
 }
 
 impl Report {
-    pub fn new(device: &Device, versions: &[String], trials: usize) -> Report {
+    pub fn new(device: &Device, versions: &[String], date: String, trials: usize) -> Report {
         let words: Vec<String> = std::env::args().skip(1).collect();
         Report {
             versions: versions.to_vec(),
             command: format!("warploom {}", words.join(" ")),
-            date: date::today(),
+            date,
             comparison: Comparison { device: device.name.clone(), trials, subjects: Vec::new() },
             relative: Vec::new(),
         }

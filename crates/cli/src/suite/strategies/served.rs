@@ -2,21 +2,25 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use warploom::tune::compare::Curve;
 use warploom::tune::explore::MODEL;
-use warploom::tune::landscape::{Contender, Landscape};
+use warploom::tune::landscape::Landscape;
 
 use super::super::Arguments;
-use super::Report;
+use super::{Report, Wanted};
+use crate::date;
 use crate::error::{Error, Kind};
 use crate::progress::{Progress, Unit};
 use crate::tune::Start;
 
 pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let comparing = &arguments.comparing;
-    let strategies: Vec<String> = comparing.names().into_iter().filter(|name| name != MODEL).collect();
-    if comparing.strategies.iter().any(|name| name == MODEL) {
+    let mut strategies = comparing.contenders();
+    strategies.retain(|contender| contender.strategy != MODEL);
+    let is_model = |wanted: &Wanted| matches!(wanted, Wanted::One(contender) if contender.strategy == MODEL);
+    if comparing.strategies.iter().any(is_model) {
         let text = format!(
             "the strategy `{MODEL}` is not bound to a template, so it cannot run on landscapes; leave it out"
         );
@@ -26,17 +30,17 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     let trials = comparing.trials.max(1);
     let seeds = comparing.seeds(arguments.seed);
     let Some((_, first)) = landscapes.first() else { return Ok(()) };
-    let mut report = Report::new(&first.source.device, &first.source.versions, trials);
+    let last = landscapes.iter().map(|(_, landscape)| landscape.source.measured.1).max().unwrap_or_default();
+    let mut report = Report::new(&first.source.device, &first.source.versions, date::of(last), trials);
     let progress = Progress::new("strategies", Unit::Things("runs"));
     progress.set_length((landscapes.len() * strategies.len() * seeds.len()) as u64);
     for (name, landscape) in &landscapes {
         progress.set_message(name.clone());
         let start = Start::new(&arguments.first, &landscape.source.device)?;
-        for strategy in &strategies {
-            let contender = Contender { strategy: strategy.clone(), settings: String::new() };
-            let played = landscape.compare(&[contender], &seeds, trials, &*start.model)?;
+        for contender in &strategies {
+            let played = landscape.compare(slice::from_ref(contender), &seeds, trials, &*start.model)?;
             for (seed, played) in seeds.iter().zip(played) {
-                report.add(name, strategy, Curve::new(*seed, &played.times_us));
+                report.add(name, &contender.to_string(), Curve::new(*seed, &played.times_us));
             }
             progress.advance(seeds.len() as u64);
         }
