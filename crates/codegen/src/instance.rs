@@ -264,6 +264,11 @@ fn stmts(body: &[Stmt], renamed: &IdVec<NodeId, NodeId>, scalars: &[i32]) -> Vec
             Stmt::Store { array, index, value } => {
                 Stmt::Store { array: *array, index: of(index), value: of(value) }
             }
+            Stmt::Copy { array, index, value } => {
+                Stmt::Copy { array: *array, index: of(index), value: of(value) }
+            }
+            Stmt::Commit => Stmt::Commit,
+            Stmt::Wait(groups) => Stmt::Wait(*groups),
             Stmt::Atomic { op, array, index, value } => {
                 Stmt::Atomic { op: *op, array: *array, index: of(index), value: of(value) }
             }

@@ -41,6 +41,11 @@
 //!   access the same element only if both read or both use atomics. Blocks of one launch
 //!   communicate only through atomics. So between two barriers, either all accesses of a shared
 //!   array are atomics or none are; for a buffer, the same holds for the whole kernel.
+//! - **Copies** ([`Stmt::Copy`]) are asynchronous: they write an element of a shared array some time before a later [`Stmt::Wait`]
+//!   of the same thread ends. Until then no thread accesses the element. A copy counts as a write by this thread at its wait, so
+//!   other threads see it after a barrier that follows. [`Stmt::Commit`] makes a group of the thread's copies since the last one,
+//!   and a wait ends when all but the given number of the latest groups have arrived. Like barriers, both are where all threads
+//!   come by. A copy moves 4 or 8 bytes, from a buffer that the kernel does not write.
 //! - **Atomics** work on 32-bit elements of shared and global memory; those of bits on integers.
 //! - **Arrays** in global memory match their buffers, and inputs and constant tables are not written. Shared and
 //!   per-thread arrays are uninitialised when a block starts.
@@ -53,6 +58,7 @@
 //! two threads race on an element.
 
 mod array;
+mod atomic;
 mod origin;
 
 use std::collections::HashMap;
@@ -62,10 +68,11 @@ use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 use warploom_lang::dynamic::{Condition, Formula, FormulaRange, Formulas};
 use warploom_lang::ir::TableDecl;
-use warploom_lang::op::{BinaryOp, Op};
+use warploom_lang::op::Op;
 use warploom_lang::{IdVec, InputId, ParamId, Region, TableId, Type};
 
 pub use array::{Array, LaunchLength, SHARED_UNIT, SharedPlace, Space};
+pub use atomic::AtomicOp;
 pub use origin::{Origin, Place};
 pub use warploom_schedule::schedule::WARP;
 
@@ -461,6 +468,19 @@ pub enum Stmt {
         /// The value to write.
         value: NodeId,
     },
+    /// Starts to copy an element of a buffer to an element of a shared array.
+    Copy {
+        /// The array to write.
+        array: ArrayId,
+        /// Index of the element.
+        index: NodeId,
+        /// The element to copy: a load.
+        value: NodeId,
+    },
+    /// Makes a group of this thread's copies since its last group.
+    Commit,
+    /// This thread waits until at most so many of its latest groups are under way.
+    Wait(u32),
     /// Combines a value with an element atomically.
     Atomic {
         /// How the two are combined.
@@ -512,6 +532,9 @@ impl Stmt {
             Stmt::Let(..)
             | Stmt::Shuffle { .. }
             | Stmt::Store { .. }
+            | Stmt::Copy { .. }
+            | Stmt::Commit
+            | Stmt::Wait(_)
             | Stmt::Atomic { .. }
             | Stmt::Barrier => [&[], &[]],
         }
@@ -522,16 +545,18 @@ impl Stmt {
         match *self {
             Stmt::Let(_, value) => smallvec![value],
             Stmt::Shuffle { value, lane, .. } => smallvec![value, lane],
-            Stmt::Store { index, value, .. } | Stmt::Atomic { index, value, .. } => smallvec![index, value],
+            Stmt::Store { index, value, .. }
+            | Stmt::Copy { index, value, .. }
+            | Stmt::Atomic { index, value, .. } => smallvec![index, value],
             Stmt::If { condition, .. } => smallvec![condition],
-            Stmt::For { .. } | Stmt::Barrier => SmallVec::new(),
+            Stmt::For { .. } | Stmt::Commit | Stmt::Wait(_) | Stmt::Barrier => SmallVec::new(),
         }
     }
 
     /// The array that the statement itself writes to.
     pub fn written(&self) -> Option<ArrayId> {
         match *self {
-            Stmt::Store { array, .. } | Stmt::Atomic { array, .. } => Some(array),
+            Stmt::Store { array, .. } | Stmt::Copy { array, .. } | Stmt::Atomic { array, .. } => Some(array),
             _ => None,
         }
     }
@@ -551,45 +576,4 @@ pub fn every_stmt(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
             return Some(stmt);
         }
     })
-}
-
-/// How an atomic combines a value with an element.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum AtomicOp {
-    /// Stores the sum.
-    Add,
-    /// Stores the smaller one.
-    Min,
-    /// Stores the larger one.
-    Max,
-    /// Stores the bits that both have.
-    And,
-    /// Stores the bits that one or both have.
-    Or,
-    /// Stores the bits that one has and the other has not.
-    Xor,
-}
-
-impl AtomicOp {
-    /// All of them, in order.
-    pub const ALL: [AtomicOp; 6] =
-        [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max, AtomicOp::And, AtomicOp::Or, AtomicOp::Xor];
-
-    /// The operation of the language that it computes.
-    pub fn operation(self) -> BinaryOp {
-        match self {
-            AtomicOp::Add => BinaryOp::Add,
-            AtomicOp::Min => BinaryOp::Min,
-            AtomicOp::Max => BinaryOp::Max,
-            AtomicOp::And => BinaryOp::And,
-            AtomicOp::Or => BinaryOp::Or,
-            AtomicOp::Xor => BinaryOp::Xor,
-        }
-    }
-
-    /// Whether it is defined for elements of a type.
-    pub fn works_on(self, ty: Type) -> bool {
-        let arithmetic = matches!(self, AtomicOp::Add | AtomicOp::Min | AtomicOp::Max);
-        ty.bytes() == 4 && (arithmetic || !ty.is_float())
-    }
 }

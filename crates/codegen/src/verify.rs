@@ -9,7 +9,9 @@ use tracing::debug_span;
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
 
-use crate::ir::{Array, ArrayId, AtomicOp, Launch, NodeId, Program, Space, Stmt, VarId, WARP};
+use crate::ir::{
+    Array, ArrayId, AtomicOp, Launch, NodeId, NodeKind, Program, Role, Space, Stmt, VarId, WARP, every_stmt,
+};
 use atomics::Atomics;
 pub use error::{Fault, Missing, Step, StmtPath, VerifyError};
 use nodes::Tables;
@@ -79,6 +81,12 @@ impl Verifier<'_> {
             Stmt::Shuffle { .. } if !uniform => return Err(Fault::DivergentShuffle),
             Stmt::Shuffle { var, value, lane } => self.shuffle(*var, *value, *lane)?,
             Stmt::Store { array, index, value } => self.write(*array, *index, *value)?,
+            Stmt::Copy { array, index, value } => {
+                self.write(*array, *index, *value)?;
+                self.copy(*array, *value)?;
+            }
+            Stmt::Commit | Stmt::Wait(_) if !uniform => return Err(Fault::DivergentWait),
+            Stmt::Commit | Stmt::Wait(_) => {}
             Stmt::Atomic { op, array, index, value } => {
                 self.write(*array, *index, *value)?;
                 self.atomic(*op, *array)?;
@@ -123,6 +131,24 @@ impl Verifier<'_> {
         match space != Space::Thread && op.works_on(ty) {
             true => Ok(()),
             false => Err(Fault::Atomic { array: name.clone(), ty, space }),
+        }
+    }
+
+    /// Checks that a copy moves an element of a buffer that the kernel only reads to a shared array.
+    fn copy(&self, array: ArrayId, value: NodeId) -> Result<(), Fault> {
+        let Tables { program, kernel, .. } = self.tables;
+        let Array { ref name, ty, space, .. } = kernel.arrays[array];
+        let is_table = |buffer| matches!(program.buffers[buffer].role, Role::Table(_));
+        let source = match kernel.exprs[value].kind {
+            NodeKind::Load(from) => Some(kernel.arrays[from].space),
+            _ => None,
+        };
+        let written = || every_stmt(&kernel.body).filter_map(Stmt::written).map(|id| kernel.arrays[id].space);
+        let from_buffer = matches!(source, Some(Space::Global(buffer)) if !is_table(buffer))
+            && !written().any(|space| Some(space) == source);
+        match space == Space::Shared && from_buffer && ty.bytes() >= 4 {
+            true => Ok(()),
+            false => Err(Fault::Copy { array: name.clone(), ty }),
         }
     }
 

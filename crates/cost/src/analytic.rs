@@ -158,11 +158,20 @@ impl Analytic {
         let runs = (kernel.blocks * kernel.launches).max(1.0);
         let (mut total, mut apart) = (Busy::default(), 0.0);
         let mut alone = kernel.barriers * self.constants.barrier;
+        let mut ahead = Ahead::default();
         for rows in kernel.rows.chunk_by(|one, next| one.nest == next.nest) {
             let nest = self.nest(rows, runs, &seen);
             total = total.plus(&nest.busy);
-            apart += nest.busy.longest();
             alone += nest.alone;
+            match rows.iter().find(|row| row.features.copied_slices > 0.0) {
+                None => apart += nest.busy.longest(),
+                Some(row) => ahead.add(&row.features, self.global_wait(&row.features, runs), runs),
+            }
+        }
+        if ahead.wait > 0.0 {
+            // Copies go on while the other nests run.
+            alone += ahead.left_of(alone);
+            apart = apart.max(total.longest());
         }
         // The nests of one block run one after another; other resident blocks fill the gaps.
         let busy = total.longest() + (apart - total.longest()) / resident;
@@ -226,7 +235,7 @@ impl Analytic {
         let requests = row.merged_global_load_requests_per_block
             + row.merged_shared_load_requests_per_block
             + row.global_store_requests_per_block
-            + row.shared_store_requests_per_block
+            + if row.copied_slices > 0.0 { 0.0 } else { row.shared_store_requests_per_block }
             + row.local_requests_per_block
             + row.atomic_requests_per_block;
         let warp = f64::from(self.device.threads.warp);
@@ -257,18 +266,9 @@ impl Analytic {
     /// The time of one block of a stage if nothing else runs on the SM, in clocks.
     fn alone(&self, row: &StageFeatures, runs: f64, issue: f64) -> f64 {
         let constants = &self.constants;
-        let productions = row.num_productions / runs;
-        let written_out = row.unrolled_loop_extent.max(1.0);
-        let iterations = productions * (row.points_computed_per_thread / written_out).max(1.0);
-        // A thread waits once per batch of loads that can be in flight together, and at least once per
-        // group of iterations that the compiler can overlap.
-        let waits = |requests: f64| {
-            let loads = requests / row.num_active_warps_per_block.max(1.0);
-            let least = (iterations / constants.overlapped_iterations).max(productions);
-            if requests > 0.0 { (loads / constants.loads_in_flight).max(least) } else { 0.0 }
-        };
-        let wait = waits(row.merged_global_load_requests_per_block) * constants.global_latency
-            + waits(row.merged_shared_load_requests_per_block) * constants.shared_latency;
+        let global = if row.copied_slices > 0.0 { 0.0 } else { self.global_wait(row, runs) };
+        let shared = row.merged_shared_load_requests_per_block;
+        let wait = global + self.waits(row, runs, shared) * constants.shared_latency;
         let warps = row.num_active_warps_per_block.max(1.0);
         let partitions = f64::from(self.device.registers.partitions);
         // The warps of one scheduler take turns. A single warp waits for each result, unless its points
@@ -278,6 +278,23 @@ impl Analytic {
         let stall = (constants.dependent_issue / (turns * independent)).max(1.0);
         let dependent = issue * (partitions / warps).max(1.0) * stall;
         wait + dependent
+    }
+
+    /// How long a thread waits for what it loads from global memory, in clocks per block.
+    fn global_wait(&self, row: &StageFeatures, runs: f64) -> f64 {
+        self.waits(row, runs, row.merged_global_load_requests_per_block) * self.constants.global_latency
+    }
+
+    /// How often a thread waits for loads: once per batch that can be in flight together, and at least once per group of
+    /// iterations that the compiler can overlap.
+    fn waits(&self, row: &StageFeatures, runs: f64, requests: f64) -> f64 {
+        let constants = &self.constants;
+        let productions = row.num_productions / runs;
+        let written_out = row.unrolled_loop_extent.max(1.0);
+        let iterations = productions * (row.points_computed_per_thread / written_out).max(1.0);
+        let loads = requests / row.num_active_warps_per_block.max(1.0);
+        let least = (iterations / constants.overlapped_iterations).max(productions);
+        if requests > 0.0 { (loads / constants.loads_in_flight).max(least) } else { 0.0 }
     }
 }
 
@@ -370,6 +387,29 @@ pub(crate) struct BlockTime {
     pub busy: f64,
     /// How long the block takes if nothing else runs on the SM.
     pub alone: f64,
+}
+
+/// How long the copies of a block that go on behind other work take, in clocks.
+#[derive(Default)]
+struct Ahead {
+    wait: f64,
+    /// The part of the first slice, which no work precedes.
+    first: f64,
+    /// How many slices ahead copies are.
+    distance: f64,
+}
+
+impl Ahead {
+    fn add(&mut self, row: &StageFeatures, wait: f64, runs: f64) {
+        self.wait += wait;
+        self.first += wait / (row.num_productions / runs).max(1.0);
+        self.distance = row.copied_slices - 1.0;
+    }
+
+    /// What is left to wait for, if the rest of the block takes this long.
+    fn left_of(&self, alone: f64) -> f64 {
+        self.first + (self.wait - self.first - self.distance * alone).max(0.0)
+    }
 }
 
 /// The time of one nest of a block, in clocks of an SM.

@@ -207,6 +207,10 @@ features! {
     /// Elements of the array in global memory that atomics update.
     global_atomic_targets "elements";
 
+    // ---- Asynchronous copies.
+    /// Slices of a copy that exist at once, because iterations copy ahead; 0 for everything else.
+    copied_slices "slices";
+
     // ---- Occupancy.
     /// Shared memory of a block as a fraction of the maximum per block.
     shared_mem_occupancy "ratio";

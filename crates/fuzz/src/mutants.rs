@@ -1,4 +1,4 @@
-//! Mutants: kernels with one barrier, atomic or shuffle removed or altered, to test that the checks notice.
+//! Mutants: kernels with one barrier, atomic, shuffle, commit or wait removed or altered, to test that the checks notice.
 //!
 //! A mutant that the verifier, the simulator and the comparison of outputs all accept *survives*. Either the
 //! statement has no effect in that case, and [`Survival`] says why, or one of the checks has a gap.
@@ -36,6 +36,12 @@ pub enum Mutation {
     NoShuffle,
     /// A shuffle takes the value of a neighbouring lane.
     OtherLane,
+    /// Copies are in no group of their own.
+    NoCommit,
+    /// A wait for copies is removed.
+    NoWait,
+    /// A wait leaves one more group under way.
+    ShortWait,
 }
 
 impl Mutation {
@@ -48,6 +54,9 @@ impl Mutation {
             Mutation::OtherOperator(_) => "other operator",
             Mutation::NoShuffle => "shuffle removed",
             Mutation::OtherLane => "other lane",
+            Mutation::NoCommit => "commit removed",
+            Mutation::NoWait => "wait removed",
+            Mutation::ShortWait => "shorter wait",
         }
     }
 }
@@ -90,8 +99,11 @@ pub enum Survival {
     /// one updates. For a barrier, the results also stay the same if threads run one after another up to the
     /// neighbouring barriers, in either order.
     Unshared,
-    /// No output changes even if the atomic adds a large number, or if the shuffle gives one.
+    /// No output changes even if the atomic adds a large number, or if the shuffle gives one; or nothing reads what is
+    /// copied.
     Unseen,
+    /// A commit or wait of another loop, inside or around this one, ends the same copies.
+    Covered,
     /// The outputs depend on the element, but this change does not alter them: it has the same result, or one
     /// that a later stage rounds or clamps to the same value.
     Neutral,
@@ -101,12 +113,13 @@ pub enum Survival {
 
 impl Survival {
     /// All reasons, in order.
-    pub const ALL: [Survival; 7] = [
+    pub const ALL: [Survival; 8] = [
         Survival::Unreached,
         Survival::Inputs,
         Survival::OneThread,
         Survival::Unshared,
         Survival::Unseen,
+        Survival::Covered,
         Survival::Neutral,
         Survival::Unexplained,
     ];
@@ -119,6 +132,7 @@ impl Survival {
             Survival::OneThread => "one thread",
             Survival::Unshared => "unshared",
             Survival::Unseen => "unseen",
+            Survival::Covered => "covered",
             Survival::Neutral => "neutral",
             Survival::Unexplained => "unexplained",
         }
@@ -133,6 +147,7 @@ impl fmt::Display for Survival {
             Survival::OneThread => "only one thread works there",
             Survival::Unshared => "no two threads share an element there",
             Survival::Unseen => "no output depends on it",
+            Survival::Covered => "another loop waits for the same copies",
             Survival::Neutral => "no output changes",
             Survival::Unexplained => "unexplained, a check may have a gap",
         })
@@ -173,7 +188,7 @@ pub struct MutatedKernel {
 }
 
 impl Case {
-    /// Mutates each kernel of the case that has a barrier or an atomic, and checks every mutant in the simulator.
+    /// Mutates each kernel of the case that has a barrier, an atomic, a shuffle or copies, and checks every mutant in the simulator.
     ///
     /// # Errors
     /// If the case fails unchanged.
@@ -213,7 +228,13 @@ fn replacements(stmt: &Stmt, kernel: &mut Kernel) -> Vec<(Mutation, Option<Stmt>
             let other = Stmt::Shuffle { var, value, lane: neighbour };
             vec![(Mutation::NoShuffle, Some(Stmt::Let(var, value))), (Mutation::OtherLane, Some(other))]
         }
-        Stmt::Let(..) | Stmt::Store { .. } | Stmt::For { .. } | Stmt::If { .. } => Vec::new(),
+        Stmt::Commit => vec![(Mutation::NoCommit, None)],
+        Stmt::Wait(groups) => {
+            vec![(Mutation::NoWait, None), (Mutation::ShortWait, Some(Stmt::Wait(groups + 1)))]
+        }
+        Stmt::Let(..) | Stmt::Store { .. } | Stmt::Copy { .. } | Stmt::For { .. } | Stmt::If { .. } => {
+            Vec::new()
+        }
     }
 }
 

@@ -4,9 +4,11 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use warploom_lang::FuncId;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    Item, Kernel, Mapping, Nest, NestPlan, NodeMut, ReductionTile, RootItem, StageRef, Tile,
+    ASYNC_DEPTHS, BlockItem, Item, Kernel, Loops, Mapping, Nest, NestPlan, NodeMut, ReductionTile, RootItem,
+    StageRef, Tile,
 };
 
 use crate::bits::Bits;
@@ -53,6 +55,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         refiner.copies();
         let regrouped = refiner.regrouped();
         refiner.take_known(regrouped.into_iter().collect());
+        let depths = refiner.depths();
+        refiner.take_known(depths);
         let resident = refiner.resident();
         refiner.take_known(resident);
         for number in 0..refiner.best.extents.len() {
@@ -76,6 +80,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
     let mut sketches = refiner.fewer_copies();
     sketches.extend(refiner.resident());
     sketches.extend(refiner.regrouped());
+    sketches.extend(refiner.depths());
     if let Some((tiler, shape)) = refiner.own_shape() {
         sketches.extend(tiler.neighbours(&shape).iter().map(|shape| refiner.reshaped(&tiler, shape)));
     }
@@ -287,6 +292,28 @@ impl<'a> Refiner<'a, '_> {
         self.best.sketch.item.nests().last().is_some_and(Nest::interleaves)
     }
 
+    /// The kernel with other numbers of slices of what its loops copy, or with one, if it copies in loops.
+    fn depths(&self) -> Vec<Sketch> {
+        let (space, sketch) = (self.space(), &self.best.sketch);
+        let is_inlined = |func: FuncId| self.inlined.contains(space.dag.func_node(func));
+        let copies = |nest: &Nest| nest.storage.is_shared() && space.problem.is_copy(nest.item, is_inlined);
+        let mut found = Vec::new();
+        let bodies = sketch.item.kernels().flat_map(|kernel| &kernel.body);
+        bodies.filter_map(BlockItem::over).for_each(|over| nests_of(over, &mut found));
+        let items: Vec<Item> = found.into_iter().filter(|nest| copies(nest)).map(|nest| nest.item).collect();
+        let own: Vec<_> = sketch.item.nests().filter(|nest| items.contains(&nest.item)).collect();
+        let (least, most) = ASYNC_DEPTHS;
+        let all = [None].into_iter().chain((least..=most).map(NonZeroU32::new)).filter(|_| !items.is_empty());
+        let other = all.filter(|depth| own.iter().any(|nest| nest.numbers.depth != *depth));
+        let with = |depth| {
+            sketch.item.with(|kernel| {
+                let copies = kernel.nests_mut().filter(|nest| items.contains(&nest.item));
+                copies.for_each(|nest| nest.numbers.depth = depth);
+            })
+        };
+        other.map(|depth| sketch.with_tiles(with(depth))).collect()
+    }
+
     /// The kernel with other row pitches of one array in shared memory, or the default.
     fn pitches(&self, number: usize) -> Vec<Sketch> {
         let sketch = &self.best.sketch;
@@ -380,4 +407,14 @@ fn shape(tiler: &Tiler<'_>, item: &RootItem) -> Option<Shape> {
             && variant.shared.len() == kernel.block.iter().filter(|tile| is_reduction(tile.dim)).count()
     })?;
     tiler.shape(&kernel.block, tiles, variant)
+}
+
+/// The nests of loops over a block, and of those inside them.
+fn nests_of<'a>(over: &'a Loops<BlockItem>, found: &mut Vec<&'a Nest>) {
+    for item in &over.body {
+        match item {
+            BlockItem::Nest(nest) => found.push(nest),
+            BlockItem::Over(inner) => nests_of(inner, found),
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Loads, stores and atomics of a block.
+//! Loads, stores, atomics and copies of a block.
 
 use warploom_codegen::ir::AtomicOp;
 use warploom_interp::lanes::Lanes;
@@ -40,7 +40,7 @@ impl Machine {
     ) -> Result<(), Stop> {
         let stored = match self.code.arrays[to.array].home {
             Home::Thread(number) => self.store_private(number, to, value, mask, world.clock.block()),
-            _ => self.write(to, value, mask, world, None),
+            _ => self.write(to, value, mask, world, Writing::Store),
         };
         stored.map_err(|denied| stop(to, AccessKind::Write, denied))
     }
@@ -53,8 +53,20 @@ impl Machine {
         mask: &Mask,
         world: &mut World<'_>,
     ) -> Result<(), Stop> {
-        let done = self.write(to, value, mask, world, Some(op));
+        let done = self.write(to, value, mask, world, Writing::Atomic(op));
         done.map_err(|denied| stop(to, AccessKind::Atomic, denied))
+    }
+
+    /// Starts copies of values that were loaded. Buffers that are copied from do not change, so the values stay right.
+    pub(crate) fn copy(
+        &mut self,
+        to: Touch,
+        value: Slot,
+        mask: &Mask,
+        world: &mut World<'_>,
+    ) -> Result<(), Stop> {
+        let started = self.write(to, value, mask, world, Writing::Copy);
+        started.map_err(|denied| stop(to, AccessKind::Write, denied))
     }
 
     /// Loads from memory that threads share, one element per thread.
@@ -122,20 +134,24 @@ impl Machine {
         Ok(())
     }
 
-    /// Stores to memory that threads share; with `op`, an atomic update.
+    /// Writes to memory that threads share.
     fn write(
         &mut self,
         to: Touch,
         value: Slot,
         mask: &Mask,
         world: &mut World<'_>,
-        op: Option<AtomicOp>,
+        how: Writing,
     ) -> Result<(), Denied> {
         let array = &self.code.arrays[to.array];
         let (era, me) = (world.clock.era(array.home), Mark::new(world.clock.now(), to.site, 0));
         let memory = memory(array, &mut self.shared, world);
         let traffic = &mut self.traffic[to.array];
-        let traffic = if op.is_some() { &mut traffic.atomics } else { &mut traffic.stores };
+        let traffic = match how {
+            Writing::Atomic(_) => &mut traffic.atomics,
+            Writing::Store | Writing::Copy => &mut traffic.stores,
+        };
+        let started = &mut self.copies.started;
         let same;
         let indices = match to.index {
             Slot::Row(row) => self.registers.rows[row].as_slice(),
@@ -149,9 +165,15 @@ impl Machine {
         for_each_warp(mask, indices, |warp| {
             warp.check(array.elements)?;
             count(traffic, array, warp);
-            match op {
-                Some(op) => memory.atomic(warp, &era, me, (op, array.ty), values),
-                None => memory.store(warp, &era, me, values),
+            match how {
+                Writing::Atomic(op) => memory.atomic(warp, &era, me, (op, array.ty), values),
+                Writing::Store => memory.store(warp, &era, me, values),
+                Writing::Copy => {
+                    memory.store(warp, &era, me, values)?;
+                    memory.depart(warp);
+                    started.extend(warp.elements.iter().map(|element| (to.array, *element)));
+                    Ok(())
+                }
             }
         })
     }
@@ -196,6 +218,14 @@ impl Machine {
             index => memory.store(mask, block, |thread| index.get(thread) as u32, value),
         }
     }
+}
+
+/// How memory is written.
+#[derive(Clone, Copy)]
+enum Writing {
+    Store,
+    Atomic(AtomicOp),
+    Copy,
 }
 
 fn stop(at: Touch, kind: AccessKind, denied: Denied) -> Stop {

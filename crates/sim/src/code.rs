@@ -45,6 +45,20 @@ pub enum Instruction {
         to: Touch,
         value: Slot,
     },
+    /// Starts to copy a value that was loaded to a shared array.
+    Copy {
+        to: Touch,
+        value: Slot,
+    },
+    /// Makes a group of the copies since the last one.
+    Commit {
+        site: usize,
+    },
+    /// Waits until at most so many groups are under way.
+    Wait {
+        groups: u32,
+        site: usize,
+    },
     Atomic {
         op: AtomicOp,
         to: Touch,
@@ -197,6 +211,6 @@ pub struct Code {
     pub masks: usize,
     pub arrays: Vec<ArrayCode>,
     pub costs: Vec<Cost>,
-    /// The statements of accesses, shuffles and barriers, for error messages.
+    /// The statements of accesses, shuffles, barriers and waits, for error messages.
     pub sites: Vec<Statement>,
 }

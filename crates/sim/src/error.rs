@@ -141,10 +141,18 @@ pub enum SimError {
         /// The access that came first.
         earlier: Box<Earlier>,
     },
-    /// Some threads of a block reach a barrier, but others do not.
+    /// A thread accesses an element to which an asynchronous copy is under way: no wait has ended it.
+    #[error("copy under way: {access}, before the copy has arrived: {copy}")]
+    UnderWay {
+        /// The access at fault.
+        access: Box<Access>,
+        /// The copy, a write.
+        copy: Box<Earlier>,
+    },
+    /// Some threads of a block reach a barrier, commit or wait, but others do not.
     #[error(
-        "barrier not reached by all: in the kernel `{kernel}`, {statement}, {active} of {threads} threads of \
-         block {block:?} arrive, thread {missing} does not"
+        "{} not reached by all: in the kernel `{kernel}`, {statement}, {active} of {threads} threads of \
+         block {block:?} arrive, thread {missing} does not", statement.what
     )]
     DivergentBarrier {
         /// The name of the kernel.
@@ -372,6 +380,12 @@ pub enum Fault {
         "`{array}` cannot be updated atomically: atomics are for 32-bit numbers in global or shared memory"
     )]
     Atomic {
+        /// The name of the array.
+        array: String,
+    },
+    /// A copy is not from a buffer to a shared array.
+    #[error("`{array}` cannot be copied to: copies move 4 or 8 bytes from global to shared memory")]
+    Copy {
         /// The name of the array.
         array: String,
     },

@@ -2,9 +2,10 @@
 
 use crate::code::Home;
 use crate::counters::{ArrayCounters, KernelCounters, Memory, Operations};
-use crate::error::{Access, Earlier, Fault, SimError};
+use crate::error::{Access, AccessKind, Earlier, Fault, SimError};
 use crate::machine::{ArrayTraffic, Machine, Stop, StopWhy};
 use crate::memory::Why;
+use crate::shadow::Mark;
 use crate::world::{TooLong, World};
 
 /// The arguments of a launch.
@@ -137,19 +138,20 @@ impl Machine {
             block,
             thread: u32::from(denied.thread),
         });
+        let earlier = |kind, mark: Mark| {
+            let position = starts.partition_point(|start| *start <= mark.stamp()).saturating_sub(1);
+            Box::new(Earlier {
+                kind,
+                statement: mark.site().and_then(|site| self.code.sites.get(site).cloned()),
+                block: at(position),
+                thread: mark.other_than(denied.thread).map(u32::from),
+            })
+        };
         match denied.why {
             Why::OutOfBounds => SimError::OutOfBounds { access, elements: array.elements },
             Why::Uninitialised => SimError::Uninitialised { access },
-            Why::Conflict(kind, mark) => {
-                let position = starts.partition_point(|start| *start <= mark.stamp()).saturating_sub(1);
-                let earlier = Box::new(Earlier {
-                    kind,
-                    statement: mark.site().and_then(|site| self.code.sites.get(site).cloned()),
-                    block: at(position),
-                    thread: mark.other_than(denied.thread).map(u32::from),
-                });
-                SimError::Conflict { access, earlier }
-            }
+            Why::Conflict(kind, mark) => SimError::Conflict { access, earlier: earlier(kind, mark) },
+            Why::UnderWay(mark) => SimError::UnderWay { access, copy: earlier(AccessKind::Write, mark) },
         }
     }
 }

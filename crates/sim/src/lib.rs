@@ -108,6 +108,7 @@ mod observe;
 mod order;
 mod shadow;
 mod simulation;
+mod tables;
 mod traffic;
 mod world;
 

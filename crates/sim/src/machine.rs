@@ -1,5 +1,7 @@
 //! Runs [`Code`]: the threads of a block in lockstep, the blocks one after another.
 
+use std::collections::VecDeque;
+
 use smallvec::SmallVec;
 use warploom_interp::lanes::{self, Lanes, Row};
 
@@ -16,6 +18,15 @@ pub struct ArrayTraffic {
     pub loads: Traffic,
     pub stores: Traffic,
     pub atomics: Traffic,
+}
+
+/// The asynchronous copies of the running block, each an array and an element. All threads make groups and wait together.
+#[derive(Default)]
+pub struct Copies {
+    /// Those that are in no group yet.
+    pub started: Vec<(usize, u32)>,
+    /// The groups under way, oldest first.
+    groups: VecDeque<Vec<(usize, u32)>>,
 }
 
 /// Why a block stopped, and at which site.
@@ -52,6 +63,7 @@ pub struct Machine {
     masks: Vec<Mask>,
     pub(crate) shared: Vec<Common>,
     pub(crate) private: Vec<Private>,
+    pub(crate) copies: Copies,
     /// How many threads ran each statement.
     pub(crate) counts: Vec<u64>,
     pub(crate) traffic: Vec<ArrayTraffic>,
@@ -185,6 +197,7 @@ impl Machine {
             masks: vec![Mask::full(threads); code.masks],
             shared,
             private,
+            copies: Copies::default(),
             counts: vec![0; code.costs.len()],
             traffic: vec![ArrayTraffic::default(); code.arrays.len()],
             barriers: 0,
@@ -198,6 +211,7 @@ impl Machine {
         for (scalar, index) in self.code.block.into_iter().zip(block) {
             self.registers.scalars[scalar] = index.into();
         }
+        self.copies = Copies::default();
         // Taken out during the run, so that the other fields can be borrowed mutably.
         let mut masks = std::mem::take(&mut self.masks);
         let instructions = std::mem::take(&mut self.code.instructions);
@@ -223,6 +237,13 @@ impl Machine {
                 Instruction::Count(cost) => self.counts[cost] += u64::from(mask.active()),
                 Instruction::Load { from, to } => self.load(from, to, mask, world)?,
                 Instruction::Store { to, value } => self.store(to, value, mask, world)?,
+                Instruction::Copy { to, value } => self.copy(to, value, mask, world)?,
+                Instruction::Commit { site } => {
+                    self.all_arrive(site, mask)?;
+                    let group = std::mem::take(&mut self.copies.started);
+                    self.copies.groups.push_back(group);
+                }
+                Instruction::Wait { groups, site } => self.wait(groups, site, mask, world)?,
                 Instruction::Atomic { op, to, value } => self.atomic(op, to, value, mask, world)?,
                 Instruction::Loop { counter, count, end } => {
                     self.registers.scalars[counter] = 0;
@@ -288,13 +309,31 @@ impl Machine {
     }
 
     fn barrier(&mut self, site: usize, mask: &Mask, world: &mut World<'_>) -> Result<(), Stop> {
+        self.all_arrive(site, mask)?;
+        self.barriers += 1;
+        world.clock.tick().map_err(|TooLong| Stop { site, why: StopWhy::TooLong })
+    }
+
+    /// Ends the copies of all groups but the latest ones.
+    fn wait(&mut self, groups: u32, site: usize, mask: &Mask, world: &mut World<'_>) -> Result<(), Stop> {
+        self.all_arrive(site, mask)?;
+        let ended = self.copies.groups.len().saturating_sub(groups as usize);
+        for (array, element) in self.copies.groups.drain(..ended).flatten() {
+            if let Home::Shared(number) = self.code.arrays[array].home {
+                self.shared[number].arrive(element, world.clock.now());
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that all threads of the block have come here.
+    fn all_arrive(&self, site: usize, mask: &Mask) -> Result<(), Stop> {
         let active = mask.active();
         if active as usize != self.code.threads {
             let missing = mask.threads().zip(0..).find(|(thread, number)| thread != number);
             let missing = missing.map_or(active, |(_, number)| number as u32);
             return Err(Stop { site, why: StopWhy::Divergent { active, missing } });
         }
-        self.barriers += 1;
-        world.clock.tick().map_err(|TooLong| Stop { site, why: StopWhy::TooLong })
+        Ok(())
     }
 }

@@ -23,6 +23,7 @@ pub enum Why {
     OutOfBounds,
     Uninitialised,
     Conflict(AccessKind, Mark),
+    UnderWay(Mark),
 }
 
 impl From<Refusal> for Why {
@@ -30,6 +31,7 @@ impl From<Refusal> for Why {
         match refusal {
             Refusal::Uninitialised => Why::Uninitialised,
             Refusal::Conflict(kind, mark) => Why::Conflict(kind, mark),
+            Refusal::UnderWay(mark) => Why::UnderWay(mark),
         }
     }
 }
@@ -207,6 +209,16 @@ impl Common {
                 store(bits, &mut self.cells, &mut self.unwritten, warp, (era, me), value)
             }
         }
+    }
+
+    /// Turns the last writes of a warp into copies that are under way.
+    pub fn depart(&mut self, warp: Warp<'_>) {
+        warp.elements.iter().for_each(|element| self.cells[*element as usize].depart());
+    }
+
+    /// Ends the copy to an element at this stamp.
+    pub fn arrive(&mut self, element: u32, now: u32) {
+        self.cells[element as usize].arrive(now);
     }
 
     /// Combines elements with the value of each thread, one thread after another.

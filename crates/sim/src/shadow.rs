@@ -9,6 +9,9 @@
 //! - Accesses of an earlier block of the launch conflict with all later ones, except for two reads or
 //!   two atomics, which need no new mark. So the earlier block's mark stays until the launch ends.
 //!
+//! An asynchronous copy is a write that lasts from its start to the wait of its thread: until then, its mark is *under way* and
+//! refuses every access. It then gets the stamp of the wait.
+//!
 //! Marks are never cleared: those with a stamp that is too old are ignored.
 
 use crate::error::AccessKind;
@@ -24,6 +27,8 @@ const MANY: u64 = 1 << 12;
 const ATOMIC: u64 = 1 << 13;
 /// The block also wrote the element without an atomic, before its last barrier.
 const PLAIN: u64 = 1 << 14;
+/// The write is an asynchronous copy that no wait has ended.
+const UNDER_WAY: u64 = 1 << 15;
 const SITE_SHIFT: u32 = 16;
 const STAMP_SHIFT: u32 = 32;
 
@@ -107,6 +112,12 @@ impl Era {
         stamp >= self.since && (stamp < self.block || (stamp == self.now && !mine))
     }
 
+    /// Whether a marked write is a copy of this block that has not arrived.
+    #[inline]
+    fn is_under_way(&self, mark: Mark) -> bool {
+        mark.has(UNDER_WAY) && mark.stamp() >= self.block
+    }
+
     /// Whether a marked access belongs to an earlier block of the launch.
     #[inline]
     fn is_foreign(&self, mark: Mark) -> bool {
@@ -121,6 +132,8 @@ pub enum Refusal {
     Uninitialised,
     /// A conflicting access of another thread.
     Conflict(AccessKind, Mark),
+    /// A copy to the element has not arrived.
+    UnderWay(Mark),
 }
 
 /// The marks of one element.
@@ -149,6 +162,9 @@ impl Cell {
         if self.write.stamp() < era.written {
             return Err(Refusal::Uninitialised);
         }
+        if era.is_under_way(self.write) {
+            return Err(Refusal::UnderWay(self.write));
+        }
         if era.is_open(self.write, thread) {
             return Err(written(self.write));
         }
@@ -166,6 +182,9 @@ impl Cell {
     #[inline]
     pub fn write(&mut self, era: &Era, me: Mark) -> Result<(), Refusal> {
         let thread = me.thread();
+        if era.is_under_way(self.write) {
+            return Err(Refusal::UnderWay(self.write));
+        }
         if era.is_open(self.write, thread) {
             return Err(written(self.write));
         }
@@ -176,12 +195,26 @@ impl Cell {
         Ok(())
     }
 
+    /// Turns the last write into a copy that is under way.
+    pub fn depart(&mut self) {
+        self.write = self.write.with(UNDER_WAY);
+    }
+
+    /// Ends a copy: it counts as a write at this stamp.
+    pub fn arrive(&mut self, now: u32) {
+        let rest = self.write.0 & (u64::from(u32::MAX) ^ UNDER_WAY);
+        self.write = Mark(u64::from(now) << STAMP_SHIFT | rest);
+    }
+
     /// Checks and records an atomic with the mark `me`.
     pub fn atomic(&mut self, era: &Era, me: Mark) -> Result<(), Refusal> {
         let (old, thread) = (self.write, me.thread());
         let stamp = old.stamp();
         if stamp < era.written {
             return Err(Refusal::Uninitialised);
+        }
+        if era.is_under_way(old) {
+            return Err(Refusal::UnderWay(old));
         }
         let plain = !old.has(ATOMIC);
         if plain && era.is_open(old, thread) {
@@ -284,12 +317,13 @@ mod tests {
             let name = match found {
                 Ok(()) => "fine",
                 Err(Refusal::Uninitialised) => "uninitialised",
-                Err(Refusal::Conflict(..)) => "conflict",
+                Err(Refusal::Conflict(..) | Refusal::UnderWay(_)) => "conflict",
             };
             assert_eq!(name, wanted, "seed {seed}: {event:?} after {history:#?}");
             match found {
                 Ok(()) => history.push(event),
                 Err(Refusal::Uninitialised) => {}
+                Err(Refusal::UnderWay(_)) => panic!("seed {seed}: no copies here"),
                 Err(Refusal::Conflict(kind, mark)) => {
                     clashes += 1;
                     let mut others = history.iter().filter(|e| conflicts(**e, event, shared));

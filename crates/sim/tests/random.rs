@@ -231,7 +231,12 @@ impl Naive<'_> {
                     let holds = self.eval(*condition).bits() != 0;
                     self.run(if holds { body } else { otherwise });
                 }
-                Stmt::Atomic { .. } | Stmt::Shuffle { .. } | Stmt::Barrier => unreachable!("not generated"),
+                Stmt::Atomic { .. }
+                | Stmt::Shuffle { .. }
+                | Stmt::Copy { .. }
+                | Stmt::Commit
+                | Stmt::Wait(_)
+                | Stmt::Barrier => unreachable!("not generated"),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `warploom fuzz --mutate`: removes or alters barriers and atomics, and lists the mutants that survive.
+//! `warploom fuzz --mutate`: removes or alters barriers, atomics, shuffles and waits, and lists the mutants that survive.
 
 use std::io::Write;
 

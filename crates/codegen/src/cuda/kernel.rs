@@ -330,6 +330,11 @@ impl<'a> KernelPrinter<'a> {
                 let value = self.printer.stored(self.kernel.arrays[*array].ty, value.text);
                 self.line(&format!("{} = {};", element.code, value.code));
             }
+            Stmt::Copy { array, index, value } => self.copy(*array, *index, *value),
+            Stmt::Commit => self.line("asm volatile(\"cp.async.commit_group;\" ::: \"memory\");"),
+            Stmt::Wait(groups) => {
+                self.line(&format!("asm volatile(\"cp.async.wait_group {groups};\" ::: \"memory\");"));
+            }
             Stmt::Atomic { op, array, index, value } => self.atomic(*op, *array, [*index, *value]),
             Stmt::For { var, count, limit, unrolled, body } => {
                 if *unrolled {
@@ -358,6 +363,18 @@ impl<'a> KernelPrinter<'a> {
             }
             Stmt::Barrier => self.line("__syncthreads();"),
         }
+    }
+
+    /// A copy from a buffer to a shared array that goes on while the thread continues.
+    fn copy(&mut self, array: ArrayId, index: NodeId, value: NodeId) {
+        let loaded = &self.kernel.exprs[value];
+        let (NodeKind::Load(from), [at]) = (loaded.kind, &loaded.args[..]) else { return };
+        let helper = if loaded.ty.is_wide() { Helper::CopyWide } else { Helper::Copy };
+        self.printer.helpers.insert(helper);
+        let [index, at] = self.expressions([index, *at]);
+        let [to, from] =
+            [(array, index), (from, at)].map(|(array, at)| Text::element(&self.arrays[array], &at.text).code);
+        self.line(&format!("{}(&{to}, &{from});", helper.name()));
     }
 
     fn atomic(&mut self, op: AtomicOp, array: ArrayId, operands: [NodeId; 2]) {

@@ -101,13 +101,16 @@ pub(super) enum Helper {
     SinDouble,
     CosDouble,
     TanhDouble,
+    /// Asynchronous copies of 4 and of 8 bytes from global to shared memory.
+    Copy,
+    CopyWide,
     /// An atomic that the hardware lacks, as a compare-and-swap loop.
     Atomic(AtomicOp, Type),
 }
 
 impl Helper {
     /// All helpers except atomics, each after those it calls.
-    const ALL: [Helper; 65] = [
+    const ALL: [Helper; 67] = [
         Helper::DivInt,
         Helper::DivUnsigned,
         Helper::ModInt,
@@ -173,6 +176,8 @@ impl Helper {
         Helper::SinDouble,
         Helper::CosDouble,
         Helper::TanhDouble,
+        Helper::Copy,
+        Helper::CopyWide,
     ];
 
     /// The name of the C++ function. Helpers with the same name are overloads.
@@ -239,6 +244,8 @@ impl Helper {
             Helper::SinDouble => "wl_sin",
             Helper::CosDouble => "wl_cos",
             Helper::TanhDouble => "wl_tanh",
+            Helper::Copy => "wl_copy4",
+            Helper::CopyWide => "wl_copy8",
             Helper::Atomic(AtomicOp::Add, _) => "wl_atomic_add",
             Helper::Atomic(AtomicOp::Min, _) => "wl_atomic_min",
             Helper::Atomic(AtomicOp::Max, _) => "wl_atomic_max",
@@ -337,6 +344,8 @@ impl Helper {
             Helper::SinDouble => double::SIN.to_string(),
             Helper::CosDouble => double::COS.to_string(),
             Helper::TanhDouble => double::tanh(),
+            Helper::Copy => copy(self, 4),
+            Helper::CopyWide => copy(self, 8),
             Helper::Atomic(op, ty) => atomic(op, ty),
         }
     }
@@ -437,6 +446,18 @@ const ABSD_UNSIGNED: &str = "\
 static __device__ __forceinline__ unsigned wl_absd(unsigned a, unsigned b) {
     return a > b ? a - b : b - a;
 }";
+
+/// An asynchronous copy. The thread must wait before it may rely on the bytes.
+fn copy(helper: Helper, bytes: usize) -> String {
+    let name = helper.name();
+    format!(
+        "\
+static __device__ __forceinline__ void {name}(void* to, const void* from) {{
+    const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile(\"cp.async.ca.shared.global [%0], [%1], {bytes};\" :: \"r\"(place), \"l\"(from) : \"memory\");
+}}"
+    )
+}
 
 /// The CUDA name of an atomic that the hardware has.
 pub(super) fn hardware_atomic(op: AtomicOp, ty: Type) -> Option<&'static str> {

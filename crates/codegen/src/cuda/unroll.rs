@@ -15,7 +15,12 @@ const MOST_NODES: i64 = 1024;
 /// the CUDA compiler.
 pub(super) fn factor(kernel: &Kernel, limit: u32, body: &[Stmt]) -> Option<i64> {
     let typical = kernel.scalars[limit as usize].typical?;
-    let is_simple = |stmt: &Stmt| !matches!(stmt, Stmt::For { .. } | Stmt::Barrier | Stmt::Shuffle { .. });
+    let is_simple = |stmt: &Stmt| {
+        !matches!(
+            stmt,
+            Stmt::For { .. } | Stmt::Barrier | Stmt::Commit | Stmt::Wait(_) | Stmt::Shuffle { .. }
+        )
+    };
     if !every_stmt(body).all(is_simple) {
         return None;
     }

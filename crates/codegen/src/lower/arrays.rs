@@ -2,7 +2,7 @@
 
 use warploom_lang::dynamic::Formula;
 use warploom_lang::{FuncId, Type};
-use warploom_schedule::schedule::{Allocation, LaunchExtent, Nest, StageRef, StagedFootprint, strides};
+use warploom_schedule::schedule::{Allocation, LaunchExtent, NestPlan, StageRef, StagedFootprint, strides};
 
 use crate::ir::{Array, BufferId, LaunchLength, NodeId, SHARED_UNIT, Space};
 use crate::lower::boxes::Box;
@@ -25,18 +25,37 @@ impl Length<'_> {
     }
 }
 
+/// Where the elements of an array are.
+struct Placement {
+    layout: Layout,
+    /// The slice, if there are several.
+    slice: Option<NodeId>,
+}
+
+impl From<Layout> for Placement {
+    fn from(layout: Layout) -> Placement {
+        Placement { layout, slice: None }
+    }
+}
+
 impl KernelLowering<'_> {
     /// Allocates the arrays of a nest that lives in the block.
-    pub fn allocate(&mut self, nest: &Nest) {
-        let read = read_of(nest.item);
+    pub fn allocate(&mut self, nest: &NestPlan<'_>) {
+        let read = read_of(nest.nest.item);
         let mut allocations = self.plan.allocations.iter();
         let Some(allocation) = allocations.find(|allocation| read_of(allocation.item) == read) else {
             return;
         };
         let points = self.placed(&allocation.points);
         let space = if allocation.storage.is_private() { Space::Thread } else { Space::Shared };
-        let Allocation { extents, strides, shares, elements, at_launch, .. } = allocation;
-        let mut layout = self.layout(&points.lower, extents, strides, shares);
+        let Allocation { extents, strides, shares, elements, slices, at_launch, .. } = allocation;
+        let slice = self.slice(nest, *slices);
+        let mut axes = self.axes(&points.lower, extents, strides, shares);
+        if slice.is_some() {
+            let (lower, stride) = (self.builder.int(0), elements / slices);
+            axes.push(Axis { lower, extent: *slices, stride, scalar: None, share: None });
+        }
+        let mut layout = Layout::new(axes, self.context.narrow_elements);
         let at_launch = match (at_launch, &mut layout) {
             (Some(at_launch), Layout::Narrow(axes)) => {
                 self.stride_at_launch(axes, at_launch);
@@ -45,7 +64,7 @@ impl KernelLowering<'_> {
             _ => None,
         };
         let length = Length { elements: *elements, at_launch };
-        self.declare_whole(read, space, length, &layout);
+        self.declare_whole(read, space, length, &Placement { layout, slice });
     }
 
     /// Sets the strides beyond the dimension whose extent follows from the sizes.
@@ -62,29 +81,30 @@ impl KernelLowering<'_> {
     pub fn allocate_registers(&mut self, func: FuncId, footprint: &StagedFootprint) {
         let own = self.placed(&footprint.points);
         let (elements, layout) = self.dense(&own);
-        self.declare_whole(Read::Func(func), Space::Thread, Length::fixed(elements), &layout);
+        self.declare_whole(Read::Func(func), Space::Thread, Length::fixed(elements), &layout.into());
     }
 
     /// Allocates registers for a tile of a stage's points.
     pub fn tile_registers(&mut self, stage: StageRef, tile: &Box) -> Vec<Stored> {
         let (elements, layout) = self.dense(tile);
-        self.declare(Kept::Tile(stage), Space::Thread, Length::fixed(elements), &layout)
+        self.declare(Kept::Tile(stage), Space::Thread, Length::fixed(elements), &layout.into())
     }
 
     /// The number of elements and the layout of a dense array over a box.
     fn dense(&self, own: &Box) -> (i64, Layout) {
         let strides = strides(&own.extent, 0..own.extent.len());
         let elements = own.extent.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
-        (elements, self.layout(&own.lower, &own.extent, &strides, &[]))
+        let axes = self.axes(&own.lower, &own.extent, &strides, &[]);
+        (elements, Layout::new(axes, self.context.narrow_elements))
     }
 
-    fn layout(
+    fn axes(
         &self,
         lower: &[NodeId],
         extents: &[i64],
         strides: &[i64],
         shares: &[Option<(i64, i64)>],
-    ) -> Layout {
+    ) -> Vec<Axis> {
         let axis = |d: usize| Axis {
             lower: lower[d],
             extent: extents[d],
@@ -92,19 +112,19 @@ impl KernelLowering<'_> {
             scalar: None,
             share: shares.get(d).copied().flatten(),
         };
-        Layout::new((0..extents.len()).map(axis).collect(), self.context.narrow_elements)
+        (0..extents.len()).map(axis).collect()
     }
 
     /// Allocates the arrays of a whole Func or input. Accesses use them from now on.
-    fn declare_whole(&mut self, read: Read, space: Space, length: Length<'_>, layout: &Layout) {
-        let arrays = self.declare(Kept::Whole(read), space, length, layout);
+    fn declare_whole(&mut self, read: Read, space: Space, length: Length<'_>, place: &Placement) {
+        let arrays = self.declare(Kept::Whole(read), space, length, place);
         for (value, stored) in arrays.into_iter().enumerate() {
             self.local.insert((read, value), stored);
         }
     }
 
     /// Allocates one array per value. The stages of a Func and the versions of a block share them.
-    fn declare(&mut self, key: Kept, space: Space, length: Length<'_>, layout: &Layout) -> Vec<Stored> {
+    fn declare(&mut self, key: Kept, space: Space, length: Length<'_>, place: &Placement) -> Vec<Stored> {
         let elements = self.builder.count(length.elements) as usize;
         let (name, types) = match key {
             Kept::Whole(read) => self.name_and_types(read),
@@ -125,7 +145,7 @@ impl KernelLowering<'_> {
                 }
             };
             self.kept.insert((key, value), array);
-            arrays.push(Stored { array, layout: layout.clone() });
+            arrays.push(Stored { array, layout: place.layout.clone(), slice: place.slice });
         }
         arrays
     }
@@ -196,7 +216,7 @@ impl KernelLowering<'_> {
         let array = Array::new(decl.name.clone(), decl.ty, space, decl.elements());
         let array = self.arrays.push(array);
         let layout = Layout::of_buffer(&mut self.builder, &mut self.scalars, self.context, buffer);
-        let stored = Stored { array, layout };
+        let stored = Stored { array, layout, slice: None };
         self.globals.insert(buffer, stored.clone());
         stored
     }

@@ -5,8 +5,8 @@ use warploom_lang::affine::Interval;
 use warploom_lang::dynamic::Formula;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{IdVec, Type};
-use warploom_schedule::schedule::{Body, Item, LoopPlan, Stepped, Symbol, Tile};
-use warploom_schedule::{LoopId, LoopKind, NestId};
+use warploom_schedule::schedule::{Body, Item, Stepped, Symbol, Tile};
+use warploom_schedule::{LoopId, NestId};
 use warploom_target::Device;
 
 use crate::builder::Builder;
@@ -100,7 +100,7 @@ impl KernelLowering<'_> {
     }
 
     /// Lowers items in order.
-    fn items(&mut self, body: Body<'_, NestId>) -> Result<Vec<Stmt>, LowerError> {
+    pub fn items(&mut self, body: Body<'_, NestId>) -> Result<Vec<Stmt>, LowerError> {
         let outside = self.local.clone();
         let mut stmts = Vec::new();
         for item in body {
@@ -125,25 +125,28 @@ impl KernelLowering<'_> {
         // A nest without a footprint has no readers and is not computed.
         let Some(footprint) = &plan.footprint else { return Ok(Vec::new()) };
         if !plan.nest.storage.is_global() {
-            self.allocate(plan.nest);
+            self.allocate(plan);
         }
         match plan.stage() {
             Some(stage) if context.problem.is_idle(stage) => Ok(Vec::new()),
+            // Earlier iterations have copied it.
+            _ if !context.plan.ahead_of(plan).is_empty() => Ok(Vec::new()),
             _ => self.nest(plan.nest, footprint),
         }
     }
 
     /// A loop over a part of the block's body.
     fn over(&mut self, id: LoopId, body: Body<'_, NestId>) -> Result<Vec<Stmt>, LowerError> {
-        let &LoopPlan { tile, count, .. } = &self.context.plan.loops[id];
+        let count = self.context.plan.loops[id].count;
         if count <= 1 {
             return self.items(body);
         }
-        let stage = &self.context.pipeline().funcs()[tile.stage.func].stages[tile.stage.stage];
-        let range = self.context.loop_range(Item::Stage(tile.stage), LoopKind::Reduction(tile.var));
-        let whole = self.context.problem.domain(tile.stage, tile.var);
-        let limit = self.counted(&range, whole.min, tile.size.of(whole.extent));
-        let var = self.builder.var(format!("{}_over", stage.domain[tile.var].name));
+        let ahead = self.context.plan.copied_ahead(id);
+        if !ahead.is_empty() {
+            return self.over_slices(id, ahead, body);
+        }
+        let limit = self.loop_limit(id);
+        let var = self.builder.var(self.loop_name(id));
         let iteration = self.builder.leaf(Leaf::Var(var), Type::I32, Some(Interval::new(0, count - 1)));
         self.builder.limit(iteration, limit);
         self.symbols.insert(Symbol::Loop(id), iteration);
@@ -156,7 +159,7 @@ impl KernelLowering<'_> {
         Ok(before.into_iter().chain([around]).collect())
     }
 
-    fn barrier(&mut self, stands: bool) -> Option<Stmt> {
+    pub fn barrier(&mut self, stands: bool) -> Option<Stmt> {
         self.note(Place::Block, usize::from(stands));
         stands.then_some(Stmt::Barrier)
     }

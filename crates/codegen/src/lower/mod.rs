@@ -9,6 +9,7 @@
 //! | `versions` | makes a version of the block without guards and clamps, for blocks away from the edges |
 //! | `kernel` | lowers one kernel: its grid, then its nests and loops in order |
 //! | `touch` | keeps the points that accesses touch, for tools that ask |
+//! | `ahead` | starts the copies that later iterations of a loop read, and waits for them |
 //! | `arrays` | allocates the arrays of blocks and threads, and finds them for accesses |
 //! | `sizes` | turns numbers that follow from the sizes of a launch into scalars of the kernel |
 //! | `layout` | computes element indices: 32 bits, or 64 bits for arrays that need them |
@@ -28,6 +29,7 @@
 #![deny(clippy::cast_possible_truncation)]
 
 mod accumulate;
+mod ahead;
 mod arrays;
 mod boxes;
 mod carry;

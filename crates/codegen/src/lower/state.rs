@@ -6,6 +6,7 @@
 //! | `symbols` | `kernel` (blocks, loops over them) and `nest` (threads): what moves boxes |
 //! | `arrays`, `globals`, `kept` | `arrays`: what has been declared |
 //! | `local` | `arrays` and `accumulate`: where values are found at the current position |
+//! | `slices` | `ahead`: which slice is being lowered |
 //! | `carried` | `carry`, within one nest |
 //! | `inlined` | `value`, within one nest |
 //! | `scalars` | `sizes`: what follows from the sizes of a launch |
@@ -19,8 +20,8 @@ use smallvec::SmallVec;
 use tracing::debug_span;
 use warploom_lang::affine::Interval;
 use warploom_lang::{FuncId, IdVec, InputId, Type};
-use warploom_schedule::KernelId;
 use warploom_schedule::schedule::{Barriers, Item, KernelPlan, StageRef, Symbol};
+use warploom_schedule::{KernelId, LoopId};
 
 use crate::builder::Builder;
 use crate::ir::{Array, ArrayId, BufferId, Leaf, NodeId, Origin};
@@ -64,12 +65,17 @@ pub(crate) enum Kept {
 pub(crate) struct Stored {
     pub array: ArrayId,
     pub layout: Layout,
+    /// The slice of the array, if it has several. The layout has it as a last dimension.
+    pub slice: Option<NodeId>,
 }
 
 impl Stored {
     /// The index of the element at a point.
     pub fn index(&self, builder: &mut Builder, at: &[NodeId]) -> NodeId {
-        self.layout.index(builder, at)
+        match self.slice {
+            None => self.layout.index(builder, at),
+            Some(slice) => self.layout.index(builder, &[at, &[slice]].concat()),
+        }
     }
 }
 
@@ -105,6 +111,8 @@ pub(crate) struct KernelLowering<'a> {
     pub kept: AHashMap<(Kept, usize), ArrayId>,
     /// The values of the symbols in footprints, at the position that is being lowered.
     pub symbols: AHashMap<Symbol, NodeId>,
+    /// The number of the slice that is being lowered, by the first of the loops that copy it ahead.
+    pub slices: AHashMap<LoopId, NodeId>,
     /// What the scan that is being lowered wrote last.
     pub carried: Option<Carried>,
     threads: u32,
@@ -148,6 +156,7 @@ impl<'a> KernelLowering<'a> {
             local: AHashMap::new(),
             kept: AHashMap::new(),
             symbols,
+            slices: AHashMap::new(),
             carried: None,
             threads: within(&name, "threads in a block", plan.threads, limit)?,
             barriers: debug_span!("barriers").in_scope(|| context.plan.barriers(id)),

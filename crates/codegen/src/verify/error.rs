@@ -239,6 +239,19 @@ pub enum Fault {
     /// Not all threads of a warp may reach a shuffle.
     #[error("a shuffle is in divergent control flow")]
     DivergentShuffle,
+    /// Not all threads of a block may reach the end of a group of copies, or a wait for them.
+    #[error("a commit or wait is in divergent control flow")]
+    DivergentWait,
+    /// A copy is not from a buffer to a shared array.
+    #[error(
+        "`{array}` is copied to, which is for shared arrays of 4 or 8 bytes an element ({ty} here) and sources in buffers that the kernel does not write"
+    )]
+    Copy {
+        /// Name of the target array.
+        array: String,
+        /// The type of its elements.
+        ty: Type,
+    },
     /// A kernel with shuffles has a warp without all of its lanes.
     #[error("a shuffle is among {threads} threads, and the last warp is not full")]
     PartialWarp {

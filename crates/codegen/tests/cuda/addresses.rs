@@ -38,7 +38,9 @@ impl Thread<'_> {
                     let value = self.values([*value])[value];
                     self.vars.insert(*var, value);
                 }
-                Stmt::Store { array, index, value } | Stmt::Atomic { array, index, value, .. } => {
+                Stmt::Store { array, index, value }
+                | Stmt::Copy { array, index, value }
+                | Stmt::Atomic { array, index, value, .. } => {
                     let values = self.values([*index, *value]);
                     let element = self.element(*index, &values);
                     self.touched.written.insert((*array, element));
@@ -54,7 +56,7 @@ impl Thread<'_> {
                     self.list(if holds { body } else { otherwise });
                 }
                 Stmt::Shuffle { .. } => unreachable!("threads run one after another"),
-                Stmt::Barrier => {}
+                Stmt::Barrier | Stmt::Commit | Stmt::Wait(_) => {}
             }
         }
     }

@@ -51,10 +51,11 @@ impl Printer<'_> {
     }
 
     fn loop_line(&mut self, id: LoopId) {
-        let LoopPlan { tile: ReductionTile { stage, var, .. }, count, .. } = &self.plan.loops[id];
+        let LoopPlan { tile: ReductionTile { stage, var, .. }, count, slices, .. } = &self.plan.loops[id];
         let item = Item::Stage(*stage);
         let variable = self.variable(item, LoopKind::Reduction(*var));
-        self.line(&format!("loop {}.{variable}: {}", self.name(item), counted(*count, "iteration")));
+        let ahead = if *slices > 1 { format!("; {slices} slices at once") } else { String::new() };
+        self.line(&format!("loop {}.{variable}: {}{ahead}", self.name(item), counted(*count, "iteration")));
     }
 
     fn kernel(&mut self, id: KernelId) {
@@ -84,7 +85,7 @@ impl Printer<'_> {
     }
 
     fn allocation(&mut self, allocation: &Allocation) {
-        let Allocation { item, storage, in_warps, extents, strides, bytes, .. } = allocation;
+        let Allocation { item, storage, in_warps, extents, strides, bytes, slices, .. } = allocation;
         let name = match item {
             Item::Stage(stage) => self.func(stage.func),
             Item::Input(_) => self.name(*item),
@@ -100,6 +101,9 @@ impl Printer<'_> {
         let mut shape = product(extents);
         if *strides != dense(extents, 0..extents.len()) {
             shape += &format!(", strides {}", joined(strides, " "));
+        }
+        if *slices > 1 {
+            shape += &format!(", {slices} slices");
         }
         self.line(&format!("array {name}: {storage} {shape}, {bytes} bytes"));
     }
@@ -152,6 +156,9 @@ impl Printer<'_> {
         }
         if nest.nest.numbers.atomic {
             parts.push("atomic".to_owned());
+        }
+        if !self.plan.ahead_of(nest).is_empty() {
+            parts.push("ahead".to_owned());
         }
         self.line(&format!("nest {}: {}", self.name(item), parts.join("; ")));
         self.inside(|printer| {

@@ -27,6 +27,7 @@ pub fn find(name: &str) -> Option<Subject> {
     let (outputs, sizes): (Vec<Func>, Sizes) = match name {
         "stencils" => stencils(),
         "product" => product(),
+        "correlation" => correlation(),
         "scans" => scans(),
         "sums" => sums(),
         "doubling" => doubling(),
@@ -149,6 +150,23 @@ fn product() -> (Vec<Func>, Sizes) {
         .over(&r, |f| f.add((x, y), gain.at((x, y)) * a.at((x, r.x)) * b.at((r.x, y))));
     let out = func("out", (x, y), prod.at((x, y)) + gain.at((x, y)));
     (vec![out], vec![("A", vec![64, 64]), ("B", vec![64, 64]), ("out", vec![64, 64])])
+}
+
+/// Weighted sums of a picture that goes on beyond its edges.
+fn correlation() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let edge = Input::f32("input", 2).repeat_edge();
+    let (taps, marks) = (Input::f32("taps", 2), Input::new("marks", Type::U8, 1));
+    let half = func("half", (x, y), edge.at((x, y)) * 0.5);
+    let r = rdom!(rx: (0, 5), ry: (0, 22));
+    let sum = func("sum", (x, y), 0.0).over(&r, |f| {
+        let at = (x + r.x, y + r.y);
+        f.add((x, y), taps.at((r.x, r.y)) * (edge.at(at) + half.at((x, y + r.y))) * marks.at(r.y).f32())
+    });
+    let out = func("out", (x, y), sum.at((x, y)));
+    let sizes =
+        vec![("input", vec![60, 50]), ("taps", vec![5, 22]), ("marks", vec![22]), ("out", vec![60, 50])];
+    (vec![out], sizes)
 }
 
 /// Running sums down the columns, with an undefined initial value.

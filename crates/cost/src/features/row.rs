@@ -65,6 +65,11 @@ impl Work<'_> {
     pub(super) fn is_atomic(&self) -> bool {
         self.nest.is_some_and(|nest| nest.numbers.atomic)
     }
+
+    /// Whether it copies asynchronously, if there is more than one slice to copy.
+    pub(super) fn is_async(&self) -> bool {
+        self.nest.is_some_and(|nest| nest.numbers.depth.is_some())
+    }
 }
 
 /// The features of a stage and its register demand.
@@ -113,6 +118,8 @@ impl Block<'_, '_> {
         let own = self.own_place(work);
         let loads = self.loads(work, &own, &mut reads);
         self.atomics(work, &own, &mut features);
+        let slices = self.allocation(work.node).map_or(1, |(_, array)| array.slices);
+        features.copied_slices = if work.is_async() && slices > 1 { slices as f64 } else { 0.0 };
         let stores = self.stores(work, &own);
         self.volume(work, &own, &mut features);
         self.parallelism(work, &mut features);

@@ -9,7 +9,7 @@ use warploom_lang::{Type, Value};
 use warploom_sim::SimError;
 use warploom_target::Device;
 
-use super::edit::{Turns, in_turn, replace, statements};
+use super::edit::{Turns, in_turn, make_synchronous, replace, retain, statements, version_of};
 use super::{Fate, Mutant, MutatedKernel, Mutation, Survival, node, replacements};
 use crate::case::Case;
 use crate::check::{Failure, Run};
@@ -96,6 +96,7 @@ impl<'a> Bench<'a> {
                     false => Survival::Unexplained,
                 }
             }
+            Mutation::NoCommit | Mutation::NoWait | Mutation::ShortWait => self.without_wait(changed, site),
             Mutation::PlainAtomic if threads == 1 && grid == [1; 3] => Survival::OneThread,
             Mutation::PlainAtomic => Survival::Unshared,
             Mutation::NoAtomic | Mutation::OtherOperator(_) | Mutation::NoShuffle | Mutation::OtherLane => {
@@ -105,6 +106,25 @@ impl<'a> Bench<'a> {
                 }
             }
         }
+    }
+
+    /// Why copies do not miss a commit or wait.
+    fn without_wait(&self, changed: &Program, site: &Site<'_>) -> Survival {
+        let stripped = |from: &Program, what: fn(&Stmt) -> bool| {
+            let mut program = from.clone();
+            retain(&mut program.kernels[site.kernel].body, &|stmt| !what(stmt));
+            program
+        };
+        if self.passes(&stripped(self.program, |stmt| matches!(stmt, Stmt::Commit | Stmt::Wait(_)))) {
+            return Survival::Unseen;
+        }
+        let version = version_of(&self.program.kernels[site.kernel].body, site.at);
+        let waits = every_stmt(version).filter(|stmt| matches!(stmt, Stmt::Wait(_))).count();
+        let others = match site.stmt {
+            Stmt::Commit => stripped(changed, |stmt| *stmt == Stmt::Commit),
+            _ => stripped(changed, |stmt| matches!(stmt, Stmt::Wait(_))),
+        };
+        if waits > 1 && !self.passes(&others) { Survival::Covered } else { Survival::Unexplained }
     }
 
     fn shuffles(&self, site: &Site<'_>) -> bool {
@@ -129,6 +149,7 @@ impl<'a> Bench<'a> {
     /// Whether a program without a barrier is right if threads run one after another up to the neighbouring barriers.
     fn passes_in_turn(&self, changed: &Program, site: &Site<'_>, turns: Turns) -> bool {
         let mut program = changed.clone();
+        make_synchronous(&mut program.kernels[site.kernel]);
         in_turn(&mut program.kernels[site.kernel], site.at, turns);
         self.passes(&program)
     }

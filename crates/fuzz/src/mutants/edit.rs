@@ -91,6 +91,54 @@ pub(super) fn in_turn(kernel: &mut Kernel, at: &StmtPath, turns: Turns) {
     list_of(&mut kernel.body, &at).splice(range.start..range.start, lets.into_iter().chain([turns]));
 }
 
+/// Makes copies plain stores, which need no commits and waits. All statements keep their paths.
+pub(super) fn make_synchronous(kernel: &mut Kernel) {
+    let never = node(kernel, NodeKind::Op(Op::Const(Value::from(false))), Type::Bool, &[]);
+    change(&mut kernel.body, &|stmt| match *stmt {
+        Stmt::Copy { array, index, value } => *stmt = Stmt::Store { array, index, value },
+        Stmt::Commit | Stmt::Wait(_) => *stmt = Stmt::when(never, Vec::new()),
+        _ => {}
+    });
+}
+
+/// Removes the statements that are not kept, in all lists.
+pub(super) fn retain(body: &mut Vec<Stmt>, keep: &dyn Fn(&Stmt) -> bool) {
+    body.retain(keep);
+    for stmt in body {
+        if let Stmt::For { body, .. } | Stmt::If { body, .. } = stmt {
+            retain(body, keep);
+        }
+        if let Stmt::If { otherwise, .. } = stmt {
+            retain(otherwise, keep);
+        }
+    }
+}
+
+fn change(body: &mut [Stmt], to: &dyn Fn(&mut Stmt)) {
+    for stmt in body {
+        to(stmt);
+        if let Stmt::For { body, .. } | Stmt::If { body, .. } = stmt {
+            change(body, to);
+        }
+        if let Stmt::If { otherwise, .. } = stmt {
+            change(otherwise, to);
+        }
+    }
+}
+
+/// The outermost list around a path that a block runs as a whole: one version of its body.
+pub(super) fn version_of<'a>(body: &'a [Stmt], at: &StmtPath) -> &'a [Stmt] {
+    let mut list = body;
+    for steps in at.0.windows(2) {
+        list = match (&list[position(steps[0])], steps[1]) {
+            (Stmt::If { otherwise, .. }, Step::Otherwise(_)) => otherwise,
+            (Stmt::If { body, .. }, Step::Body(_)) => body,
+            _ => break,
+        };
+    }
+    list
+}
+
 /// The statements around a path without a barrier among them: a path into their list, and their positions. A loop
 /// or branch without a barrier counts as a whole.
 fn between_barriers(body: &mut Vec<Stmt>, mut at: Vec<Step>) -> (Vec<Step>, Range<usize>) {

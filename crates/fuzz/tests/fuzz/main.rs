@@ -4,6 +4,7 @@
 
 mod atomics;
 mod cases;
+mod copies;
 mod driver;
 mod functions;
 mod interleave;

@@ -59,11 +59,12 @@ impl Tracer<'_> {
                 *row = i64::from(pitch.get()).max(*row);
             }
             let strides = strides(&rows, 0..rows.len());
-            let elements = rows.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
+            let slices = self.slices_of(info);
+            let elements = rows.iter().fold(slices, |elements: i64, extent| elements.saturating_mul(*extent));
             let item = info.nest.item;
             let bytes_of = |elements: i64| array_bytes(self.problem.types(item), elements);
             let bytes = bytes_of(elements);
-            let is_dense = info.nest.numbers.pitch.is_none();
+            let is_dense = info.nest.numbers.pitch.is_none() && slices == 1;
             let at_launch = match storage.is_shared() && is_dense {
                 true => self.extent_at_launch(read, &points, elements),
                 false => None,
@@ -79,6 +80,7 @@ impl Tracer<'_> {
                 shares,
                 strides,
                 elements,
+                slices,
                 bytes,
                 at_launch,
                 typical_bytes,
@@ -143,6 +145,7 @@ fn register(item: Item, points: Footprint, types: &[Type]) -> Allocation {
         shares: vec![None; dims],
         strides: SmallVec::from_elem(0, dims),
         elements: 1,
+        slices: 1,
         bytes,
         at_launch: None,
         typical_bytes: bytes,

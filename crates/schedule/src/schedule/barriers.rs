@@ -1,6 +1,9 @@
 //! Places the barriers of a block. A nest needs a barrier before it if, since the last barrier, another thread
 //! wrote memory that the nest accesses, or accessed memory that the nest writes. Atomics of one nest need no barrier
 //! between them, whichever iterations they belong to.
+//!
+//! A loop that copies ahead has a barrier at the start of each iteration. It makes the copies for this iteration visible,
+//! and ends the reads of the slice that the next copies overwrite, so the copies themselves need no other barrier.
 
 use smallvec::SmallVec;
 use warploom_lang::Id;
@@ -132,7 +135,10 @@ impl Walk<'_, '_> {
 
     fn nest(&mut self, id: NestId, since: &mut Touched) -> Part {
         let mut own = Touched::default();
-        let NestPlan { nest, footprint, .. } = &self.plan.nests[id];
+        let info @ NestPlan { nest, footprint, .. } = &self.plan.nests[id];
+        if !self.plan.ahead_of(info).is_empty() {
+            return Part::default();
+        }
         if let Some(footprint) = footprint {
             own.read = footprint.reads.clone();
             match footprint.exchanged {
@@ -157,6 +163,10 @@ impl Walk<'_, '_> {
         if count <= 1 {
             return self.between(body, since);
         }
+        let ahead = self.plan.copied_ahead(id);
+        if !ahead.is_empty() {
+            return self.over_slices(id, &ahead, body, since);
+        }
         let mut last = Touched::default();
         let Part { mut passed, first } = self.between(body, &mut last);
         // The next iteration starts with the same accesses as the first one.
@@ -172,5 +182,24 @@ impl Walk<'_, '_> {
         since.extend(&last);
         self.barriers.loops[id.index() - self.barriers.first_loop] = LoopBarriers { before, at_end };
         Part { passed: passed * count as f64 + f64::from(u8::from(before)), first }
+    }
+
+    /// Loops that copy ahead: the first copies precede all iterations.
+    fn over_slices(
+        &mut self,
+        id: LoopId,
+        ahead: &[NestId],
+        body: Body<'_, NestId>,
+        since: &mut Touched,
+    ) -> Part {
+        let mut first = Touched::default();
+        let copied = ahead.iter().filter_map(|nest| self.plan.nests[*nest].footprint.as_ref()?.exchanged);
+        copied.for_each(|node| first.written.insert(node));
+        let before = since.conflicts(&first);
+        *since = Touched::default();
+        let Part { passed, .. } = self.between(self.plan.slice_body(id, body), since);
+        self.barriers.loops[id.index() - self.barriers.first_loop] = LoopBarriers { before, at_end: false };
+        let slices = self.plan.slice_count(ahead[0]) as f64;
+        Part { passed: (passed + 1.0) * slices + f64::from(u8::from(before)), first }
     }
 }

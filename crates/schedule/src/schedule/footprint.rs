@@ -193,8 +193,10 @@ pub struct Allocation {
     pub shares: Vec<Option<(i64, i64)>>,
     /// The distance in elements between neighbours along each dimension.
     pub strides: SmallVec<[i64; 4]>,
-    /// The number of elements of the array of one value.
+    /// The number of elements of the array of one value, in all slices.
     pub elements: i64,
+    /// How many slices the array has, one after the other: one per iteration of the loop that copies ahead.
+    pub slices: i64,
     /// The total bytes of all values.
     pub bytes: u64,
     /// The part that follows from the sizes of a launch, if the array is no longer than these ask. `extents`, `strides` and

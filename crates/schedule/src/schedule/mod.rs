@@ -31,6 +31,7 @@
 //! | `STAGE flat shared` | a stage whose points are spread over all threads, stored in shared memory |
 //! | `STAGE threads x 16 serial r all, x 4 unroll private` | a stage with 16 threads along x; each thread computes 4 points in unrolled loops. Stored in private memory of each thread |
 //! | `STAGE flat shared pitch 65` | a stage whose array in shared memory has 65 elements from one row to the next, or dense rows if they are longer |
+//! | `INPUT.stage flat shared async 3` | a copy inside an over-loop, with three slices in shared memory: copies for the next two iterations are under way while one is computed |
 //! | `STAGE threads r 16 atomic shared` | an update whose points several threads update at once, by atomic operations |
 //! | `STAGE threads x 16 serial x 4 unroll interleave` | a stage whose threads make several rounds, unrolled: those of a block of 128 points have two groups of 4 each, 64 apart |
 //! | `INPUT.stage flat shared` | a copy of the part of an input that is read below |
@@ -42,6 +43,7 @@
 //!   kernel. If it is the only stage, the kernel's line says how threads share it.
 //! - `#` starts a comment. A line that ends in a comma continues on the next line, if that is indented further.
 
+mod ahead;
 mod allocate;
 mod axes;
 mod barriers;
@@ -83,7 +85,7 @@ pub use footprint::{
     RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop, strides,
 };
 pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};
-pub use legality::{MAX_PRIVATE_BYTES, SMALL_EXTENT};
+pub use legality::{ASYNC_DEPTHS, MAX_PRIVATE_BYTES, SMALL_EXTENT};
 pub use limit::{Limit, Limits};
 pub use path::Path;
 pub use plan::{Body, KernelPlan, LoopIds, LoopPlan, NestPlan, Plan, Stepped, Steps};

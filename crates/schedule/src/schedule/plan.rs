@@ -88,6 +88,8 @@ pub struct LoopPlan<'s> {
     pub tile: &'s ReductionTile,
     /// The number of iterations. A loop with one iteration is not emitted.
     pub count: i64,
+    /// How many slices of what nests of the loop copy asynchronously are in shared memory at once; 1 without such nests.
+    pub slices: i64,
 }
 
 /// A kernel with its grid and the body of its blocks.
@@ -363,7 +365,7 @@ impl<'s> Plan<'s> {
     ) {
         let (mut inside, first) = (LoopIds::from_slice(outer), steps.len());
         for tile in tiles {
-            let id = self.loops.push(LoopPlan { path: path.clone(), tile, count: 1 });
+            let id = self.loops.push(LoopPlan { path: path.clone(), tile, count: 1, slices: 1 });
             inside.push(id);
             steps.push(Step::Loop(id, 0));
         }

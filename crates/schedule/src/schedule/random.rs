@@ -2,6 +2,7 @@
 //! allow.
 
 mod atomics;
+mod copies;
 mod draw;
 mod estimate;
 pub(in crate::schedule) mod facts;
@@ -142,6 +143,7 @@ impl Generator<'_> {
         self.numbers();
         self.atomics();
         self.warps();
+        self.asynchronous_copies();
     }
 
     /// Replaces the schedule with `next`, if that is legal and within bounds.

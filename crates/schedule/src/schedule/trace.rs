@@ -114,7 +114,7 @@ impl Problem {
         root: impl IntoIterator<Item = &'s RootItem>,
     ) -> Plan<'s> {
         let mut plan = Plan::outlined(inlined, root);
-        let Sizes { kernels, nests, counts, lowest, limits } = Tracer::new(self, &plan).sizes();
+        let Sizes { kernels, nests, loops, lowest, limits } = Tracer::new(self, &plan).sizes();
         for (id, (blocks, threads, allocations)) in plan.kernels.keys().zip(kernels) {
             let kernel = &mut plan.kernels[id];
             (kernel.blocks, kernel.threads, kernel.allocations) = (blocks, threads, allocations);
@@ -122,8 +122,8 @@ impl Problem {
         for (id, footprint) in plan.nests.keys().zip(nests) {
             plan.nests[id].footprint = footprint;
         }
-        for (id, count) in plan.loops.keys().zip(counts) {
-            plan.loops[id].count = count;
+        for (id, (count, slices)) in plan.loops.keys().zip(loops) {
+            (plan.loops[id].count, plan.loops[id].slices) = (count, slices);
         }
         plan.lowest = lowest;
         plan.limits = self.sizes().map(|_| Box::new(limits));
@@ -146,8 +146,8 @@ struct Sizes {
     /// Blocks, threads and allocations of each kernel.
     kernels: Vec<(Vec<i64>, u64, Vec<Allocation>)>,
     nests: Vec<Option<NestFootprint>>,
-    /// The iteration count of each loop.
-    counts: Vec<i64>,
+    /// The iterations of each loop, and the slices that it has at once.
+    loops: Vec<(i64, i64)>,
     lowest: Vec<Vec<Reach>>,
     limits: Limits,
 }
@@ -169,8 +169,8 @@ impl<'a> Tracer<'a> {
     fn sizes(mut self) -> Sizes {
         let mut nests = vec![None; self.plan.nests.len()];
         let kernels = self.plan.kernels.keys().map(|id| self.kernel(id, &mut nests)).collect();
-        let counts = self.plan.loops.keys().map(|id| self.symbols.count(Symbol::Loop(id))).collect();
-        Sizes { kernels, nests, counts, lowest: self.symbols.lowest, limits: self.symbols.limits }
+        let loops = self.plan.loops.keys().map(|id| (self.count(id), self.slices(id))).collect();
+        Sizes { kernels, nests, loops, lowest: self.symbols.lowest, limits: self.symbols.limits }
     }
 
     fn kernel(

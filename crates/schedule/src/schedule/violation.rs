@@ -404,6 +404,52 @@ pub enum Rule {
         /// The name of the stage.
         stage: String,
     },
+    /// An `async` depth is out of range.
+    #[error("`{item}` has `async {depth}`; write a number from {least} to {most}")]
+    AsyncDepth {
+        /// The stage or staged input.
+        item: String,
+        /// The depth in the schedule.
+        depth: u32,
+        /// The smallest depth.
+        least: u32,
+        /// The largest depth.
+        most: u32,
+    },
+    /// An `async` copy is not in shared memory, or in no loop over the block.
+    #[error(
+        "`{item}` cannot be `async`: that takes a copy in shared memory inside an `over` loop, whose iterations copy ahead; remove it"
+    )]
+    AsyncPlace {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// An `async` nest is not a copy from global memory.
+    #[error(
+        "`{item}` cannot be `async`: that takes a copy of an input, or a Func whose value is one read of an input or of a Func with a kernel of its own, not staged in this kernel; remove it"
+    )]
+    AsyncForm {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// An `async` copy has elements that are too small.
+    #[error(
+        "`{item}` cannot be `async`: a copy moves 4 or 8 bytes, and its elements have {bytes}; remove it"
+    )]
+    AsyncBytes {
+        /// The stage or staged input.
+        item: String,
+        /// The bytes of an element.
+        bytes: usize,
+    },
+    /// A device has no asynchronous copies.
+    #[error("`{item}` cannot be `async`: {device} has no asynchronous copies; remove it")]
+    AsyncDevice {
+        /// The stage or staged input.
+        item: String,
+        /// The name of the device.
+        device: String,
+    },
     /// A kernel asks for more blocks per SM than an SM can hold.
     #[error("the kernel of `{stage}` asks for {blocks} blocks per SM; the limit is {limit} on {device}")]
     Resident {

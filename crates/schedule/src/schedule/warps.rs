@@ -116,6 +116,7 @@ impl Tracer<'_> {
         pure.count() == self.problem.pipeline().funcs()[stage.func].dims.len()
             && info.nest.storage.is_shared()
             && !info.nest.numbers.atomic
+            && info.nest.numbers.depth.is_none()
             && !self.problem.is_idle(stage)
     }
 

@@ -9,7 +9,7 @@ use crate::dag::{LoopKind, Source};
 use crate::ids::{KernelId, LoopId};
 use crate::schedule::coverage::{Coverage, Decision, StageKind};
 use crate::schedule::footprint::{AxisKind, NestFootprint, ThreadLoop};
-use crate::schedule::plan::{KernelPlan, NestPlan, Plan};
+use crate::schedule::plan::{KernelPlan, LoopPlan, NestPlan, Plan};
 use crate::schedule::problem::Problem;
 use crate::schedule::random::facts::Facts;
 use crate::schedule::tree::{Item, KernelNumbers, Nest, NestNumbers, Schedule, StageRef};
@@ -74,7 +74,8 @@ impl<'a> Survey<'a> {
         for info in self.plan.nests.values() {
             let pitch = info.nest.storage.is_shared().then_some(NonZeroU32::MIN);
             let (atomic, interleave) = (self.can_be_atomic(info), can_interleave(info));
-            let possible = NestNumbers { pitch, atomic, interleave };
+            let depth = self.tests_async(info).then_some(NonZeroU32::MIN);
+            let possible = NestNumbers { pitch, atomic, interleave, depth };
             let shares = coverage.numbers.iter_mut().skip(KernelNumbers::WORDS.len());
             for ((share, possible), given) in shares.zip(possible.all()).zip(info.nest.numbers.all()) {
                 if possible.is_some() {
@@ -104,6 +105,19 @@ impl<'a> Survey<'a> {
     fn can_be_atomic(&self, info: &NestPlan<'_>) -> bool {
         let update = info.stage().and_then(|stage| self.facts.problem.atomic_update(stage));
         update.is_some() && !info.nest.storage.is_private()
+    }
+
+    /// Whether asynchronous copies of a nest would be put to the test: at least three slices, the last of them cut, in a
+    /// kernel with several blocks.
+    fn tests_async(&self, info: &NestPlan<'_>) -> bool {
+        let several = self.plan.kernels[info.kernel].blocks.iter().any(|count| *count > 1);
+        let innermost = self.over_loops(info).iter().rev().find(|id| self.plan.loops[**id].count > 1);
+        let tested = innermost.is_some_and(|id| {
+            let LoopPlan { tile, count, .. } = self.plan.loops[*id];
+            let extent = self.facts.problem.domain(tile.stage, tile.var).extent;
+            count >= 3 && extent % tile.size.of(extent) != 0
+        });
+        several && tested && self.facts.problem.can_be_async(&self.plan, info)
     }
 
     /// The nests that read a Func or input.

@@ -46,6 +46,9 @@ impl Checker<'_> {
             if nest.nest.numbers.interleave {
                 self.interleave(nest);
             }
+            if let Some(depth) = nest.nest.numbers.depth {
+                self.asynchronous(nest, depth.get());
+            }
             if let Some(footprint) = &nest.footprint {
                 self.nest_threads(nest, footprint);
                 self.register_sizes(nest, footprint);

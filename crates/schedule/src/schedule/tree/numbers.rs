@@ -1,7 +1,7 @@
 //! Decisions that are one number or one word each.
 //!
-//! Each such decision is one field of a struct, and the name of the field is its keyword. The text form, hashes, `explain`,
-//! coverage and the reducer are all driven by these fields.
+//! Each such decision is one field of a struct, and the name of the field is its keyword unless another word is given. The
+//! text form, hashes, `explain`, coverage and the reducer are all driven by these fields.
 
 use std::num::NonZeroU32;
 
@@ -53,8 +53,17 @@ impl Field for bool {
     }
 }
 
+macro_rules! word {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $word:literal) => {
+        $word
+    };
+}
+
 macro_rules! numbers {
-    ($(#[$about:meta])* $type:ident { $($(#[$doc:meta])* $field:ident: $kind:ty,)* }) => {
+    ($(#[$about:meta])* $type:ident { $($(#[$doc:meta])* $field:ident $(= $word:literal)?: $kind:ty,)* }) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
         pub struct $type {
@@ -63,7 +72,7 @@ macro_rules! numbers {
 
         impl $type {
             /// The keywords of the text form, in field order.
-            pub const WORDS: &'static [&'static str] = &[$(stringify!($field)),*];
+            pub const WORDS: &'static [&'static str] = &[$(word!($field $($word)?)),*];
 
             /// The numbers of all keywords, in field order. A flag that is set is 1.
             pub fn all(&self) -> impl Iterator<Item = Option<NonZeroU32>> + use<> {
@@ -78,14 +87,14 @@ macro_rules! numbers {
 
             /// The keywords that are set, as the text form writes them.
             pub fn texts(&self) -> impl Iterator<Item = String> + use<> {
-                let all: [Option<String>; $type::WORDS.len()] = [$(self.$field.text(stringify!($field))),*];
+                let all: [Option<String>; $type::WORDS.len()] = [$(self.$field.text(word!($field $($word)?))),*];
                 all.into_iter().flatten()
             }
 
             /// The field that a keyword sets; `None` if there is no such keyword.
             pub fn of_word(&mut self, word: &str) -> Option<Setting<'_>> {
                 match word {
-                    $(stringify!($field) => Some(self.$field.setting()),)*
+                    $(word!($field $($word)?) => Some(self.$field.setting()),)*
                     _ => None,
                 }
             }
@@ -115,5 +124,9 @@ numbers! {
         /// and inside the reduction. A thread then has groups of adjacent points, and those of the other threads lie
         /// between them.
         interleave: bool,
+        /// How many slices of a copy in shared memory exist at once: while the threads work on one iteration of the loop around
+        /// it, asynchronous copies for the next ones are under way. A loop has as many as the smallest number of its copies
+        /// says, and no more than it has iterations.
+        depth = "async": Option<NonZeroU32>,
     }
 }

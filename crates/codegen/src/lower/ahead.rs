@@ -1,0 +1,207 @@
+//! Loops that copy ahead: their iterations start the asynchronous copies that later ones read.
+//!
+//! With `n` slices in shared memory, slices 0 to `n - 2` are started before the loop. Iteration `i` waits for slice `i`, passes
+//! a barrier, starts slice `i + n - 1` where slice `i - 1` was, and computes. Each iteration ends one group of copies, which is
+//! empty at the end of the loop, so that the number of groups under way is always the same.
+
+use warploom_lang::Type;
+use warploom_lang::affine::Interval;
+use warploom_lang::op::BinaryOp;
+use warploom_schedule::schedule::{Body, Item, NestPlan, Symbol};
+use warploom_schedule::{LoopId, LoopKind, NestId};
+
+use crate::ir::{Leaf, NodeId, NodeKind, Place, Space, Stmt, every_stmt};
+use crate::lower::error::LowerError;
+use crate::lower::nesting::Nesting;
+use crate::lower::state::KernelLowering;
+
+/// Loops over slices, taken together.
+struct Slices {
+    /// The loops, outermost first.
+    loops: Vec<LoopId>,
+    /// The nests that copy a slice.
+    nests: Vec<NestId>,
+    /// How many slices exist at once.
+    buffers: i64,
+    /// How many slices there are; with a limit, at most.
+    count: i64,
+    /// The scalar with the number of slices, if it follows from the sizes of a launch.
+    limit: Option<u32>,
+}
+
+impl KernelLowering<'_> {
+    /// The slice of a nest's array at the position that is being lowered; `None` if there is only one.
+    pub fn slice(&mut self, nest: &NestPlan<'_>, slices: i64) -> Option<NodeId> {
+        let first = *self.context.plan.ahead_of(nest).first()?;
+        let number = self.slices.get(&first).copied()?;
+        let slices = self.builder.int(slices);
+        Some(self.builder.binary(BinaryOp::Mod, number, slices))
+    }
+
+    /// Loops that copy ahead, starting with this one.
+    pub fn over_slices(
+        &mut self,
+        id: LoopId,
+        nests: Vec<NestId>,
+        body: Body<'_, NestId>,
+    ) -> Result<Vec<Stmt>, LowerError> {
+        let plan = self.context.plan;
+        let loops = plan.ahead_of(&plan.nests[nests[0]]).to_vec();
+        let (buffers, count) = (plan.loops[id].slices, plan.slice_count(nests[0]));
+        let limit = self.loop_limit(id).filter(|_| loops.len() == 1);
+        let slices = Slices { loops, nests, buffers, count, limit };
+        let mut stmts: Vec<Stmt> = self.barrier(self.barriers.of_loop(id).before).into_iter().collect();
+        stmts.extend(self.first_slices(id, &slices)?);
+        let name = if slices.loops.len() == 1 { self.loop_name(id) } else { "slice".to_owned() };
+        let var = self.builder.var(name);
+        let number = self.builder.leaf(Leaf::Var(var), Type::I32, Some(Interval::new(0, count - 1)));
+        self.builder.limit(number, limit);
+        let older = u32::try_from(buffers - 2).unwrap_or(0);
+        self.note(Place::Over(id), 2);
+        let mut inner = vec![Stmt::Wait(older)];
+        inner.extend(self.barrier(true));
+        inner.extend(self.next_slice(id, &slices, number)?);
+        let mut digits = Nesting::default();
+        let lets = self.at_slice(&mut digits, &slices, number);
+        self.note(Place::Over(id), lets);
+        let items = self.items(plan.slice_body(id, body))?;
+        inner.extend(digits.around(&mut self.builder, items));
+        let times = self.builder.count(count);
+        stmts.push(Stmt::For { var, count: times, limit, unrolled: false, body: inner });
+        Ok(stmts)
+    }
+
+    /// Starts the slices that the first iterations read.
+    fn first_slices(&mut self, id: LoopId, slices: &Slices) -> Result<Vec<Stmt>, LowerError> {
+        let mut around = Nesting::default();
+        let number = around.repeat(&mut self.builder, "first".into(), slices.buffers - 1, false);
+        self.note(Place::Over(id), usize::from(slices.buffers > 2));
+        let mut body = match slices.limit {
+            None => self.copies(id, slices, Nesting::default(), number)?,
+            Some(_) => self.existing(id, slices, number, Interval::new(0, slices.buffers - 2))?,
+        };
+        body.push(Stmt::Commit);
+        self.note(Place::Over(id), 1);
+        Ok(around.around(&mut self.builder, body))
+    }
+
+    /// Starts the slice that takes the place of the last one that was read.
+    fn next_slice(&mut self, id: LoopId, slices: &Slices, number: NodeId) -> Result<Vec<Stmt>, LowerError> {
+        let next = self.builder.offset(number, slices.buffers - 1);
+        let mut stmts =
+            self.existing(id, slices, next, Interval::new(slices.buffers - 1, slices.count - 1))?;
+        stmts.push(Stmt::Commit);
+        self.note(Place::Over(id), 1);
+        Ok(stmts)
+    }
+
+    /// Starts a slice where there is one. Its number is then within `bounds`.
+    fn existing(
+        &mut self,
+        id: LoopId,
+        slices: &Slices,
+        number: NodeId,
+        bounds: Interval,
+    ) -> Result<Vec<Stmt>, LowerError> {
+        let mut nesting = Nesting::default();
+        let end = match slices.limit {
+            None => self.builder.int(slices.count),
+            Some(position) => {
+                let scalar = &self.scalars.0[position as usize];
+                let range = Interval::new(scalar.min, scalar.max);
+                self.builder.leaf(Leaf::Size(position), Type::I32, Some(range))
+            }
+        };
+        let exists = self.builder.binary(BinaryOp::Lt, number, end);
+        self.note(Place::Over(id), usize::from(self.builder.known(exists).is_none()));
+        nesting.require(exists);
+        nesting.enter(&mut self.builder);
+        self.note(Place::Over(id), usize::from(self.builder.known(number).is_none()));
+        let number = nesting.bind(&mut self.builder, "next".into(), number, bounds);
+        self.builder.limit(number, slices.limit);
+        self.copies(id, slices, nesting, number)
+    }
+
+    /// The copies of one slice.
+    fn copies(
+        &mut self,
+        id: LoopId,
+        slices: &Slices,
+        mut nesting: Nesting,
+        number: NodeId,
+    ) -> Result<Vec<Stmt>, LowerError> {
+        let lets = self.at_slice(&mut nesting, slices, number);
+        self.note(Place::Over(id), lets);
+        // The nests of the loop find the copies at their own place.
+        let outside = self.local.clone();
+        let mut stmts = Vec::new();
+        for &id in &slices.nests {
+            let plan = &self.context.plan.nests[id];
+            let Some(footprint) = &plan.footprint else { continue };
+            self.allocate(plan);
+            let mut copies = self.nest(plan.nest, footprint)?;
+            self.make_asynchronous(&mut copies);
+            self.note(Place::Nest(id), every_stmt(&copies).count());
+            stmts.extend(copies);
+        }
+        self.local = outside;
+        Ok(nesting.around(&mut self.builder, stmts))
+    }
+
+    /// Turns the stores of what was loaded from buffers into copies.
+    fn make_asynchronous(&self, stmts: &mut [Stmt]) {
+        for stmt in stmts {
+            match stmt {
+                Stmt::For { body, .. } => self.make_asynchronous(body),
+                Stmt::If { body, otherwise, .. } => {
+                    self.make_asynchronous(body);
+                    self.make_asynchronous(otherwise);
+                }
+                Stmt::Store { array, index, value } => {
+                    if let NodeKind::Load(from) = self.builder.exprs[*value].kind
+                        && matches!(self.arrays[from].space, Space::Global(_))
+                    {
+                        *stmt = Stmt::Copy { array: *array, index: *index, value: *value };
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Sets the loops to a slice. Returns the number of variables that this takes.
+    fn at_slice(&mut self, nesting: &mut Nesting, slices: &Slices, number: NodeId) -> usize {
+        let Slices { loops, .. } = slices;
+        self.slices.insert(loops[0], number);
+        if let [only] = loops[..] {
+            self.symbols.insert(Symbol::Loop(only), number);
+            return 0;
+        }
+        let mut rest = number;
+        for (position, &id) in loops.iter().enumerate().rev() {
+            let count = self.context.plan.loops[id].count;
+            let divisor = self.builder.int(count);
+            let digit = if position == 0 { rest } else { self.builder.binary(BinaryOp::Mod, rest, divisor) };
+            rest = self.builder.binary(BinaryOp::Div, rest, divisor);
+            let name = self.loop_name(id);
+            let digit = nesting.bind(&mut self.builder, name, digit, Interval::new(0, count - 1));
+            self.symbols.insert(Symbol::Loop(id), digit);
+        }
+        if self.builder.known(number).is_some() { 0 } else { loops.len() }
+    }
+
+    /// The name of the variable of a loop over the block.
+    pub fn loop_name(&self, id: LoopId) -> String {
+        let tile = self.context.plan.loops[id].tile;
+        let stage = &self.context.pipeline().funcs()[tile.stage.func].stages[tile.stage.stage];
+        format!("{}_over", stage.domain[tile.var].name)
+    }
+
+    /// The scalar with the number of iterations of a loop over the block, if that follows from the sizes of a launch.
+    pub fn loop_limit(&mut self, id: LoopId) -> Option<u32> {
+        let tile = self.context.plan.loops[id].tile;
+        let range = self.context.loop_range(Item::Stage(tile.stage), LoopKind::Reduction(tile.var));
+        let whole = self.context.problem.domain(tile.stage, tile.var);
+        self.counted(&range, whole.min, tile.size.of(whole.extent))
+    }
+}

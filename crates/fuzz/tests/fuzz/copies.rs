@@ -1,0 +1,158 @@
+//! Loops that copy ahead: the evaluator's bits in the simulator, and no barrier, commit or wait too many.
+
+use warploom_codegen::ir::Stmt;
+use warploom_codegen::lower::Options as Lowering;
+use warploom_fuzz::{Case, Fate, Mutant, Mutation, Verdict};
+use warploom_lang::*;
+
+use crate::atomics::{case, stmts};
+use crate::support::*;
+
+/// A product of matrices of one type, over 50 values.
+fn product(ty: Type, lines: &str) -> Case {
+    let (x, y) = vars!(x, y);
+    let (a, b) = (Input::new("a", ty, 2), Input::new("b", ty, 2));
+    let r = rdom!(r: (0, 50));
+    let zero = Expr::from(0).cast(ty);
+    let prod = func("prod", (x, y), zero).over(&r, |f| f.add((x, y), a.at((x, r.x)) * b.at((r.x, y))));
+    let out = func("out", (x, y), prod.at((x, y)));
+    case(vec![out], &[("a", &[40, 50]), ("b", &[50, 20]), ("out", &[40, 20])], lines)
+}
+
+fn tiled(a: &str, b: &str, step: u32) -> String {
+    format!(
+        "
+  kernel out block x 32, y 16
+    prod.0 threads x 16, y 4 serial x 2, y 4 unroll private
+    over prod.1.r {step}
+      a.stage {a}
+      b.stage {b}
+      prod.1 threads x 16, y 4 serial x 2, y 4 unroll private
+    out threads x 16, y 4 serial x 2, y 4 unroll
+"
+    )
+}
+
+/// A convolution over three variables, of a picture that goes on beyond its edges.
+fn convolution(lines: &str) -> Case {
+    let (x, y) = vars!(x, y);
+    let (input, taps) = (Input::f32("input", 3), Input::f32("taps", 3));
+    let edge = input.repeat_edge();
+    let r = rdom!(rc: (0, 10), rx: (0, 3), ry: (0, 4));
+    let sum = func("sum", (x, y), 0.0).over(&r, |f| {
+        let (c, dx, dy) = (&r[0], &r[1], &r[2]);
+        f.add(
+            (x, y),
+            edge.at((c.clone(), x + dx.clone() - 1, y + dy.clone() - 1))
+                * taps.at((c.clone(), dx.clone(), dy.clone())),
+        )
+    });
+    let out = func("out", (x, y), sum.at((x, y)));
+    case(vec![out], &[("input", &[10, 30, 17]), ("taps", &[10, 3, 4]), ("out", &[30, 17])], lines)
+}
+
+/// All loops together; a loop that copies ahead in another one; and the same with one line for each loop.
+const CONVOLUTIONS: [&str; 3] = [
+    "
+  kernel out block x 16, y 8
+    sum.0 threads x 16, y 8 private
+    over sum.1.ry 1, sum.1.rx 1, sum.1.rc 4
+      input.repeat_edge flat shared async 3
+      taps.stage flat shared async 4
+      sum.1 threads x 16, y 8 private
+    out threads x 16, y 8
+",
+    "
+  kernel out block x 16, y 8
+    sum.0 threads x 16, y 8 private
+    over sum.1.ry 1
+      input.repeat_edge threads rc 4, x 8 shared async 2
+      over sum.1.rx 1, sum.1.rc 4
+        taps.stage flat shared async 3
+        sum.1 threads x 16, y 8 private
+    out threads x 16, y 8
+",
+    "
+  kernel out block x 16, y 8
+    sum.0 flat shared
+    over sum.1.ry 1
+      over sum.1.rx 1
+        over sum.1.rc 3
+          taps.stage threads d0 3 shared pitch 5 async 2
+          input.repeat_edge flat shared async 2
+          sum.1 threads x 16, y 8 shared
+    out threads x 16, y 8
+",
+];
+
+fn is_copy(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Copy { .. })
+}
+
+fn passes(case: &Case) {
+    assert_eq!(case.check(&device()).unwrap(), Verdict::Passed, "{}", case.schedule.to_text(&case.pipeline));
+    for narrow_elements in [Lowering::default().narrow_elements, 30] {
+        let program = case.lower_with(&device(), Lowering { narrow_elements, pitched: false }).unwrap();
+        assert!(stmts(&program, is_copy) > 0);
+        let verdict = case.check_with(|run| run.simulate(&program, &device()).map(|()| Verdict::Passed));
+        assert_eq!(verdict.unwrap(), Verdict::Passed);
+    }
+}
+
+#[test]
+fn products_give_the_reference() {
+    for ty in [Type::F32, Type::I32, Type::F64, Type::U64] {
+        for depth in 2..=4 {
+            for step in [1, 7, 25] {
+                let copied = format!("flat shared async {depth}");
+                passes(&product(ty, &tiled(&copied, &copied, step)));
+                // One of them waits for its own copies, and for the other's.
+                passes(&product(ty, &tiled("threads d0 16 shared", &copied, step)));
+                passes(&product(ty, &tiled(&copied, "flat shared pitch 9", step)));
+            }
+        }
+    }
+}
+
+#[test]
+fn convolutions_give_the_reference() {
+    CONVOLUTIONS.into_iter().for_each(|lines| passes(&convolution(lines)));
+}
+
+fn mutants(case: &Case) -> Vec<Mutant> {
+    case.mutate(&device()).unwrap().into_iter().flat_map(|found| found.mutants).collect()
+}
+
+/// Without any one of its barriers, commits and waits, a product reads what has not arrived, or races.
+#[test]
+fn every_mutant_of_a_product_is_stopped() {
+    for depth in 2..=4 {
+        let copied = format!("flat shared async {depth}");
+        let found = mutants(&product(Type::F32, &tiled(&copied, &copied, 7)));
+        let count = |mutation: Mutation| found.iter().filter(|mutant| mutant.mutation == mutation).count();
+        let versions = count(Mutation::NoWait);
+        assert!(versions > 0);
+        // The first slices and those of the loop.
+        assert_eq!(count(Mutation::NoCommit), 2 * versions);
+        assert_eq!((count(Mutation::ShortWait), count(Mutation::NoBarrier)), (versions, versions));
+        for mutant in &found {
+            assert_eq!(mutant.fate, Fate::Stopped, "async {depth}: {mutant}");
+        }
+    }
+}
+
+/// Of two loops, the inner one may wait for what the outer one copies. That is found out.
+#[test]
+fn every_mutant_of_a_convolution_is_stopped_or_explained() {
+    for (lines, survivors) in CONVOLUTIONS.into_iter().zip([false, true, false]) {
+        let found = mutants(&convolution(lines));
+        let survived: Vec<String> = found
+            .iter()
+            .filter(|mutant| mutant.fate != Fate::Stopped)
+            .map(|mutant| format!("{mutant}: {:?}", mutant.fate))
+            .collect();
+        let covered = |fate: &String| fate.ends_with("Survived(Covered)");
+        assert!(survived.iter().all(covered), "{lines}\n{survived:#?}");
+        assert_eq!(!survived.is_empty(), survivors, "{lines}\n{survived:#?}");
+    }
+}
