@@ -1,8 +1,10 @@
 //! Loops that copy ahead: the evaluator's bits in the simulator, and no barrier, commit or wait too many.
 
+use std::sync::Mutex;
+
 use warploom_codegen::ir::Stmt;
 use warploom_codegen::lower::Options as Lowering;
-use warploom_fuzz::{Case, Fate, Mutant, Mutation, Verdict};
+use warploom_fuzz::{Case, Fate, Mutant, Mutation, Options, Survival, Verdict, fuzz, random_schedules};
 use warploom_lang::*;
 
 use crate::atomics::{case, stmts};
@@ -39,14 +41,9 @@ fn convolution(lines: &str) -> Case {
     let (input, taps) = (Input::f32("input", 3), Input::f32("taps", 3));
     let edge = input.repeat_edge();
     let r = rdom!(rc: (0, 10), rx: (0, 3), ry: (0, 4));
-    let sum = func("sum", (x, y), 0.0).over(&r, |f| {
-        let (c, dx, dy) = (&r[0], &r[1], &r[2]);
-        f.add(
-            (x, y),
-            edge.at((c.clone(), x + dx.clone() - 1, y + dy.clone() - 1))
-                * taps.at((c.clone(), dx.clone(), dy.clone())),
-        )
-    });
+    let [rc, rx, ry] = r.vars();
+    let sum = func("sum", (x, y), 0.0)
+        .over(&r, |f| f.add((x, y), edge.at((rc, x + rx - 1, y + ry - 1)) * taps.at((rc, rx, ry))));
     let out = func("out", (x, y), sum.at((x, y)));
     case(vec![out], &[("input", &[10, 30, 17]), ("taps", &[10, 3, 4]), ("out", &[30, 17])], lines)
 }
@@ -66,7 +63,7 @@ const CONVOLUTIONS: [&str; 3] = [
   kernel out block x 16, y 8
     sum.0 threads x 16, y 8 private
     over sum.1.ry 1
-      input.repeat_edge threads rc 4, x 8 shared async 2
+      input.repeat_edge threads x 4, y 8 shared async 2
       over sum.1.rx 1, sum.1.rc 4
         taps.stage flat shared async 3
         sum.1 threads x 16, y 8 private
@@ -155,4 +152,42 @@ fn every_mutant_of_a_convolution_is_stopped_or_explained() {
         assert!(survived.iter().all(covered), "{lines}\n{survived:#?}");
         assert_eq!(!survived.is_empty(), survivors, "{lines}\n{survived:#?}");
     }
+}
+
+fn copies_ahead(case: &Case) -> bool {
+    case.schedule.nests().any(|nest| nest.numbers.depth.is_some())
+}
+
+/// Random schedules with asynchronous copies, and mutants of some of them.
+#[test]
+fn random_copies_give_the_reference_and_need_their_waits() {
+    let device = device();
+    let checked = Mutex::new(Vec::new());
+    let check = |case: &Case| {
+        if !copies_ahead(case) {
+            return Ok(Verdict::Passed);
+        }
+        checked.lock().unwrap().push(case.clone());
+        case.check(&device)
+    };
+    let options = Options { pipelines: 250, seed: 8, ..Options::default() };
+    let summary = fuzz(&options, &device, &random_schedules(3), &check, &|_| ()).unwrap();
+    let failures: Vec<String> = summary.failures.iter().map(|found| found.failure.to_string()).collect();
+    assert_eq!(failures, Vec::<String>::new());
+    let mut cases = checked.into_inner().unwrap();
+    assert!(cases.len() >= 30, "{}", cases.len());
+    cases.sort_by_key(|case| (case.seed, case.schedule.to_text(&case.pipeline)));
+    let found: Vec<Mutant> = cases.iter().take(12).flat_map(mutants).collect();
+    let of_copies = |mutant: &&Mutant| {
+        matches!(mutant.mutation, Mutation::NoCommit | Mutation::NoWait | Mutation::ShortWait)
+    };
+    let unexplained: Vec<String> = found
+        .iter()
+        .filter(|mutant| mutant.fate == Fate::Survived(Survival::Unexplained))
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(unexplained, Vec::<String>::new());
+    let stopped = |mutant: &&Mutant| mutant.fate == Fate::Stopped;
+    let all = found.iter().filter(of_copies).count();
+    assert!(found.iter().filter(of_copies).filter(stopped).count() * 4 > all * 3, "{found:#?}");
 }

@@ -103,5 +103,5 @@ fn schedules_cover_every_decision() {
     assert!(summary.coverage.levels().part() >= 0.7, "{}", summary.coverage);
     assert!(summary.coverage.shuffles().taken >= 20, "{}", summary.coverage);
     let copies = summary.coverage.numbers().find(|(word, _)| *word == "async");
-    assert!(copies.is_some_and(|(_, share)| share.taken >= 20), "{}", summary.coverage);
+    assert!(copies.is_some_and(|(_, share)| share.taken >= 10), "{}", summary.coverage);
 }

@@ -10,7 +10,10 @@ use crate::schedule::random::Generator;
 use crate::schedule::tree::{BlockItem, Item, Loops, Nest, ReductionTile, Size, StageRef};
 
 /// The probability that an input that can be copied asynchronously is copied in a loop that reads it.
-const IN_LOOP: f64 = 0.6;
+const IN_LOOP: f64 = 0.7;
+
+/// The probability that a reduction over such an input without loops over the block gets one.
+const SLICED: f64 = 0.7;
 
 /// The probability that the loop around such a copy gets a size that cuts its last slice.
 const CUT: f64 = 0.6;
@@ -21,6 +24,7 @@ const ASYNC: f64 = 0.6;
 impl Generator<'_> {
     /// Makes some copies asynchronous, after everything else is decided.
     pub(super) fn asynchronous_copies(&mut self) {
+        self.slice_reductions();
         self.copy_in_loops();
         for (kernel, tile) in self.loops_of_copies() {
             if self.draw.chance(CUT) {
@@ -37,6 +41,47 @@ impl Generator<'_> {
                 self.keep(next);
             }
         }
+    }
+
+    /// Divides reductions of kernels that read such inputs into slices.
+    fn slice_reductions(&mut self) {
+        let kernels: Vec<StageRef> = self.schedule.kernels().map(|kernel| kernel.stage).collect();
+        for stage in kernels {
+            let extents = self.facts.domain(stage);
+            let Some(var) = extents.iter().rposition(|extent| *extent > 1) else { continue };
+            let Some(size) = self.cutting(extents[var]).filter(|_| self.reads_copies(stage)) else {
+                continue;
+            };
+            let mut next = self.schedule.clone();
+            let body = next.kernel_mut(stage).map(|kernel| &mut kernel.body);
+            if let Some(body) = body
+                && let Some(own) = body.pop_if(|item| item.nest().is_some())
+                && let BlockItem::Nest(own) = own
+                && self.draw.chance(SLICED)
+            {
+                body.push(Loops::holding(vec![ReductionTile { stage, var, size }], own));
+                self.keep(next);
+            }
+        }
+    }
+
+    /// Whether the own stage of a kernel reads an input that can be copied asynchronously.
+    fn reads_copies(&self, stage: StageRef) -> bool {
+        let own = self.schedule.nests().find(|nest| nest.item == Item::Stage(stage));
+        let mut inputs = self.facts.problem.pipeline().inputs().keys();
+        own.is_some_and(|own| {
+            inputs.any(|input| {
+                self.facts.reads(&self.schedule, own, Source::Input(input))
+                    && self.facts.problem.is_copy(Item::Input(input), |_| false)
+            })
+        })
+    }
+
+    /// A size that divides an extent into at least three slices, the last of which is cut, if there is one.
+    fn cutting(&mut self, extent: i64) -> Option<Size> {
+        let sizes: Vec<i64> = (2..=(extent - 1) / 2).filter(|size| extent % size != 0).collect();
+        let size = *sizes.get(self.draw.position(sizes.len().max(1)))?;
+        Some(Size::Of(size as u32))
     }
 
     /// Copies inputs in the innermost loops over blocks that contain all their readers.
@@ -85,11 +130,7 @@ impl Generator<'_> {
     /// Gives a loop over a block at least three iterations, the last of which has fewer values, if there are enough.
     fn cut(&mut self, kernel: StageRef, tile: &ReductionTile) {
         let extent = self.facts.domain(tile.stage)[tile.var];
-        let sizes: Vec<i64> = (2..=(extent - 1) / 2).filter(|size| extent % size != 0).collect();
-        if sizes.is_empty() {
-            return;
-        }
-        let size = sizes[self.draw.position(sizes.len())];
+        let Some(size) = self.cutting(extent) else { return };
         let mut next = self.schedule.clone();
         let Some(tree) = next.kernel_mut(kernel) else { return };
         let mut bodies = vec![&mut tree.body];
@@ -97,7 +138,7 @@ impl Generator<'_> {
             for item in body {
                 let BlockItem::Over(Loops { loops, body }) = item else { continue };
                 let same = loops.iter_mut().filter(|own| own.variable() == tile.variable());
-                same.for_each(|own| own.size = Size::Of(size as u32));
+                same.for_each(|own| own.size = size);
                 bodies.push(body);
             }
         }
