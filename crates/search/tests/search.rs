@@ -13,6 +13,7 @@ use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{
     Event, Fixed, FixedError, Options, Outcome, Refusal, StopReason, neighbourhoods, search,
 };
+use warploom_target::Device;
 
 use crate::common::{h200, named, of_app, searched};
 
@@ -57,6 +58,19 @@ fn apps_are_searched_soundly() {
         let outcome = searched(&problem, &quick());
         assert_sound(&problem, &outcome);
         assert_ne!(outcome.best, Schedule::default_for(&problem), "{name}");
+    }
+}
+
+/// The kernels of products copy what they read ahead of time, if the device has asynchronous copies.
+#[test]
+fn products_copy_ahead() {
+    for (device, can) in [("h200", true), ("t4", false)] {
+        let device = Device::preset(device).expect("it is a preset");
+        let problem = named("cuda_mat_mul").on(&device).expect("the sizes are right");
+        let outcome = searched(&problem, &quick());
+        assert_sound(&problem, &outcome);
+        let ahead = outcome.best.nests().any(|nest| nest.numbers.depth.is_some());
+        assert_eq!(ahead, can, "{}: {}", device.name, outcome.best.to_text(problem.pipeline()));
     }
 }
 

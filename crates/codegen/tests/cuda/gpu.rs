@@ -378,3 +378,22 @@ fn gpu_functions_of_the_timing_build_are_close() {
     let timing = executable.time(&warploom_runtime::TimingOptions::quick()).unwrap();
     println!("{:?} {:?}", timing.of(Mode::Stream), timing.of(Mode::Graph));
 }
+
+#[test]
+fn copies_arrive() {
+    let Some(gpu) = testing::gpu("copies_arrive") else { return };
+    for build in [Build::Checking, Build::Timing] {
+        let mut executable = load(&gpu, &programs::copies(), build);
+        let types: Vec<Type> = Type::ALL.into_iter().filter(|ty| ty.bytes() >= 4).collect();
+        let given: Vec<Vec<Value>> = types.iter().map(|ty| values(*ty, 2 * programs::COPIES)).collect();
+        for (number, values) in given.iter().enumerate() {
+            executable.upload(number, &bytes(values)).unwrap();
+        }
+        executable.run().unwrap();
+        for (number, values) in given.iter().enumerate() {
+            let turned: Vec<Value> =
+                values.chunks(programs::COPIES).flat_map(|block| block.iter().rev().copied()).collect();
+            assert_eq!(executable.download(number, 0).unwrap(), bytes(&turned), "{}", types[number]);
+        }
+    }
+}

@@ -30,6 +30,7 @@ fn every_program_compiles_in_both_builds() {
         programs::rounds(),
         programs::atomics(&programs::all_atomics()),
         programs::shuffles(),
+        programs::copies(),
         programs::indices(),
         programs::long(1000),
         programs::names(),
@@ -44,6 +45,20 @@ fn every_program_compiles_in_both_builds() {
             }
         }
     }
+}
+
+/// Copies bypass registers, and nothing is read before the wait.
+#[test]
+fn copies_are_asynchronous() {
+    if !testing::has_nvrtc("copies_are_asynchronous") {
+        return;
+    }
+    let ptx = compile(&programs::copies(), Build::Timing).ptx;
+    let wide = Type::ALL.into_iter().filter(|ty| ty.bytes() == 8).count();
+    assert_eq!(ptx.matches("cp.async.ca.shared.global").count(), wide + 3, "{ptx}");
+    assert!(!ptx.contains("ld.global"), "{ptx}");
+    let (wait, load) = (ptx.find("cp.async.wait_group 0;"), ptx.find("ld.shared"));
+    assert!(wait.is_some() && wait < load, "{ptx}");
 }
 
 #[test]

@@ -253,6 +253,38 @@ pub fn shuffles() -> Program {
     program.program
 }
 
+/// Threads of each of the two blocks of [`copies`].
+pub const COPIES: usize = 64;
+
+/// Every type of 4 or 8 bytes, turned around in each block through shared memory, by asynchronous copies.
+pub fn copies() -> Program {
+    let mut program = RawProgram::new("copies");
+    let types = Type::ALL.into_iter().filter(|ty| ty.bytes() >= 4);
+    let count = 2 * COPIES;
+    let buffers: Vec<_> = types
+        .map(|ty| {
+            (program.input(&format!("in.{ty}"), ty, count), program.output(&format!("out.{ty}"), ty, count))
+        })
+        .collect();
+    let mut kernel = program.kernel("turn", [2, 1, 1], COPIES as u32);
+    let (i, thread, last) =
+        (kernel.global_index(), kernel.leaf(Leaf::Thread), kernel.constant(COPIES as i32 - 1));
+    let other = kernel.binary(BinaryOp::Sub, last, thread);
+    let mut stores = Vec::new();
+    for (from, to) in buffers {
+        let (from, to) = (kernel.global(from), kernel.global(to));
+        let ty = kernel.kernel.arrays[from].ty;
+        let tile = kernel.array(&format!("tile.{ty}"), ty, Space::Shared, COPIES);
+        let value = kernel.load(from, i);
+        kernel.kernel.body.extend([Stmt::Copy { array: tile, index: thread, value }, Stmt::Commit]);
+        stores.push((to, kernel.load(tile, other)));
+    }
+    kernel.kernel.body.extend([Stmt::Wait(0), Stmt::Barrier]);
+    stores.into_iter().for_each(|(to, value)| kernel.store(to, i, value));
+    program.launch(kernel);
+    program.program
+}
+
 /// Threads of [`atomics`].
 pub const ATOMICS: usize = 512;
 

@@ -448,6 +448,39 @@ fn blocks_start_with_nothing() {
 }
 
 #[test]
+fn copies_go_from_buffers_to_shared_memory() {
+    let copy = |k: &mut RawKernel, array: ArrayId, from: ArrayId| {
+        let index = k.leaf(Leaf::Thread);
+        let value = k.load(from, index);
+        k.kernel.body.push(Stmt::Copy { array, index, value });
+    };
+    let right = program(|k, Arrays { from, shared, .. }| {
+        copy(k, shared, from);
+        k.kernel.body.extend([Stmt::Commit, Stmt::Wait(0)]);
+    });
+    assert_eq!(verify(&right), Ok(()));
+    let fault = |array: &str, ty| Fault::Copy { array: array.into(), ty };
+    refused_at(&[Body(0)], fault("to", Type::F32), |k, Arrays { from, to, .. }| copy(k, to, from));
+    refused_at(&[Body(0)], fault("shared", Type::F32), |k, Arrays { shared, .. }| copy(k, shared, shared));
+    // The kernel writes what it copies.
+    refused_at(&[Body(0)], fault("shared", Type::F32), |k, Arrays { to, shared, .. }| {
+        copy(k, shared, to);
+        let (thread, one) = (k.leaf(Leaf::Thread), k.constant(1.0_f32));
+        k.store(to, thread, one);
+    });
+    refused_at(&[Body(0)], fault("shared", Type::F32), |k, Arrays { shared, .. }| {
+        let (index, value) = (k.leaf(Leaf::Thread), k.constant(1.0_f32));
+        k.kernel.body.push(Stmt::Copy { array: shared, index, value });
+    });
+    for stmt in [Stmt::Commit, Stmt::Wait(1)] {
+        refused_at(&[Body(0), Body(0)], Fault::DivergentWait, |k, _| {
+            let condition = some_threads(k);
+            k.when(condition, |k| k.kernel.body.push(stmt.clone()));
+        });
+    }
+}
+
+#[test]
 fn atomics_are_for_words_that_threads_share() {
     for (ty, space) in [(Type::U8, Space::Shared), (Type::F32, Space::Thread)] {
         let fault = Fault::Atomic { array: "own".into(), ty, space };

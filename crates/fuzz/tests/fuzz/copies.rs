@@ -138,19 +138,25 @@ fn every_mutant_of_a_product_is_stopped() {
     }
 }
 
-/// Of two loops, the inner one may wait for what the outer one copies. That is found out.
+fn is_of_copies(mutant: &Mutant) -> bool {
+    matches!(mutant.mutation, Mutation::NoCommit | Mutation::NoWait | Mutation::ShortWait)
+}
+
+/// Of two loops, the inner one may wait for what the outer one copies. That is found out. Where the number of slices is a
+/// multiple of those in memory, the first copies of the next loop overwrite nothing that was read last, without a barrier.
 #[test]
 fn every_mutant_of_a_convolution_is_stopped_or_explained() {
-    for (lines, survivors) in CONVOLUTIONS.into_iter().zip([false, true, false]) {
+    for (lines, nested) in CONVOLUTIONS.into_iter().zip([false, true, false]) {
         let found = mutants(&convolution(lines));
-        let survived: Vec<String> = found
+        let (of_copies, of_barriers): (Vec<&Mutant>, Vec<&Mutant>) = found
             .iter()
             .filter(|mutant| mutant.fate != Fate::Stopped)
-            .map(|mutant| format!("{mutant}: {:?}", mutant.fate))
-            .collect();
-        let covered = |fate: &String| fate.ends_with("Survived(Covered)");
-        assert!(survived.iter().all(covered), "{lines}\n{survived:#?}");
-        assert_eq!(!survived.is_empty(), survivors, "{lines}\n{survived:#?}");
+            .partition(|mutant| is_of_copies(mutant));
+        let covered = |mutant: &&Mutant| mutant.fate == Fate::Survived(Survival::Covered);
+        assert!(of_copies.iter().all(covered), "{lines}\n{of_copies:#?}");
+        assert_eq!(!of_copies.is_empty(), nested, "{lines}\n{of_copies:#?}");
+        let explained = [Survival::OneThread, Survival::Unshared].map(Fate::Survived);
+        assert!(of_barriers.iter().all(|mutant| explained.contains(&mutant.fate)), "{of_barriers:#?}");
     }
 }
 
@@ -178,16 +184,13 @@ fn random_copies_give_the_reference_and_need_their_waits() {
     assert!(cases.len() >= 30, "{}", cases.len());
     cases.sort_by_key(|case| (case.seed, case.schedule.to_text(&case.pipeline)));
     let found: Vec<Mutant> = cases.iter().take(12).flat_map(mutants).collect();
-    let of_copies = |mutant: &&Mutant| {
-        matches!(mutant.mutation, Mutation::NoCommit | Mutation::NoWait | Mutation::ShortWait)
-    };
     let unexplained: Vec<String> = found
         .iter()
         .filter(|mutant| mutant.fate == Fate::Survived(Survival::Unexplained))
         .map(ToString::to_string)
         .collect();
     assert_eq!(unexplained, Vec::<String>::new());
-    let stopped = |mutant: &&Mutant| mutant.fate == Fate::Stopped;
-    let all = found.iter().filter(of_copies).count();
-    assert!(found.iter().filter(of_copies).filter(stopped).count() * 4 > all * 3, "{found:#?}");
+    let of_copies: Vec<&Mutant> = found.iter().filter(|mutant| is_of_copies(mutant)).collect();
+    let stopped = of_copies.iter().filter(|mutant| mutant.fate == Fate::Stopped).count();
+    assert!(stopped * 4 > of_copies.len() * 3, "{of_copies:#?}");
 }
