@@ -177,17 +177,18 @@ impl KernelLowering<'_> {
             self.symbols.insert(Symbol::Loop(only), number);
             return 0;
         }
-        let mut rest = number;
+        let (mut rest, mut lets) = (number, 0);
         for (position, &id) in loops.iter().enumerate().rev() {
             let count = self.context.plan.loops[id].count;
             let divisor = self.builder.int(count);
             let digit = if position == 0 { rest } else { self.builder.binary(BinaryOp::Mod, rest, divisor) };
             rest = self.builder.binary(BinaryOp::Div, rest, divisor);
+            lets += usize::from(self.builder.known(digit).is_none());
             let name = self.loop_name(id);
             let digit = nesting.bind(&mut self.builder, name, digit, Interval::new(0, count - 1));
             self.symbols.insert(Symbol::Loop(id), digit);
         }
-        if self.builder.known(number).is_some() { 0 } else { loops.len() }
+        lets
     }
 
     /// The name of the variable of a loop over the block.
