@@ -189,10 +189,9 @@ impl Contest<'_> {
             };
             for seed in self.seeds.clone() {
                 for contender in self.strategies.clone() {
-                    let name = contender.to_string();
                     let Contender { strategy, settings } = contender;
                     let options = ExploreOptions { strategy, settings, seed, ..tried.options.clone() };
-                    if !self.run(tried, &name, &options, space.as_ref(), &task, bench, records)? {
+                    if !self.run(tried, &options, space.as_ref(), &task, bench, records)? {
                         return Ok(());
                     }
                 }
@@ -201,18 +200,18 @@ impl Contest<'_> {
         })
     }
 
-    /// Runs one strategy, by this name, with one seed. Returns whether it came to its end.
+    /// Runs one strategy with one seed. Returns whether it came to its end.
     fn run(
         &mut self,
         tried: &Tried,
-        name: &str,
         options: &ExploreOptions,
         space: Option<&warploom::search::points::Schedules>,
         task: &Task<'_>,
         bench: &mut Bench<'_>,
         records: &mut Records,
     ) -> Result<bool, Error> {
-        let ExploreOptions { seed, trials, .. } = options;
+        let ExploreOptions { strategy, settings, seed, trials, .. } = options;
+        let name = Contender { strategy: strategy.clone(), settings: settings.clone() }.to_string();
         let run = format!("{}: {name}, seed {seed}", tried.name);
         let done = (self.report.runs() * trials) as u64;
         let mut hear = |event: &Event<'_>| match event {
@@ -228,7 +227,7 @@ impl Contest<'_> {
         let best =
             explored.tally.best_us.map_or("nothing valid".to_owned(), |best| format!("best {best:.2} us"));
         self.progress.say(&format!("{run}: {best}"));
-        self.report.add(&tried.name, name, Curve::new(*seed, &explored.times));
+        self.report.add(&tried.name, &name, Curve::new(*seed, &explored.times));
         self.progress.set_position((self.report.runs() * trials) as u64);
         // Written after every run, so that no result is lost however the comparison ends.
         match &self.arguments.output {

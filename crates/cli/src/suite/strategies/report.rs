@@ -227,7 +227,8 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        let mut report = Report::new(&Device::preset("h200").unwrap(), &["one".to_owned()], 50);
+        let mut report =
+            Report::new(&Device::preset("h200").unwrap(), &["one".to_owned()], "2026-11-17".into(), 50);
         let slow: Vec<Option<f64>> = (0..30).map(|_| Some(8.0)).chain([Some(6.0)]).collect();
         report.add("blur", "random", Curve::new(0, &slow));
         report.add("blur", "opevo", Curve::new(0, &[Some(4.0)]));
@@ -262,7 +263,7 @@ mod tests {
         let rows = speed_cells(&report().relative);
         // 9 / 4 and 1; then 2 and 1.
         assert_eq!(rows, [["random", "1.00x", "1.00x"], ["opevo", "1.50x", "1.41x"]]);
-        let mut alone = Report::new(&Device::preset("h200").unwrap(), &[], 50);
+        let mut alone = Report::new(&Device::preset("h200").unwrap(), &[], "2026-11-17".into(), 50);
         alone.add("blur", "opevo", Curve::new(0, &[Some(4.0)]));
         assert!(alone.relative.is_empty() && !alone.text().contains("relative"));
     }
