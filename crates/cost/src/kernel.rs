@@ -106,9 +106,10 @@ impl NewDecisions {
     }
 
     /// Decisions that all weights know, because the features that they read describe them: rows of an array in shared memory
-    /// that are `pitch` apart are like longer rows, points that `interleave` are like others in the loops of a thread, and `async`
-    /// copies take more shared memory, fewer barriers and less waiting in the analytic model.
-    pub const DESCRIBED: NewDecisions = NewDecisions((1 << 16) | (1 << 18) | (1 << 19));
+    /// that are `pitch` apart are like longer rows. Features describe points that `interleave` and `async` copies too, but weights
+    /// that were not trained on them rank them wrongly: of 14 products on an H200, five became 5 to 18 % slower and four 5 to 18 %
+    /// faster.
+    pub const DESCRIBED: NewDecisions = NewDecisions(1 << 16);
 
     #[cfg(test)]
     pub(crate) const EXAMPLE: NewDecisions = NewDecisions(1 << 31);
@@ -171,20 +172,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_weights_know_pitch_interleave_and_async_and_nothing_else() {
+    fn all_weights_know_the_pitch_and_nothing_else() {
         let mut nest = Nest::shared(StageRef { func: FuncId::new(0), stage: 0 });
         nest.numbers.pitch = NonZeroU32::new(33);
-        nest.numbers.depth = NonZeroU32::new(2);
         let kernel = Kernel {
             stage: StageRef { func: FuncId::new(0), stage: 0 },
             block: Vec::new(),
             numbers: Default::default(),
             body: Vec::new(),
         };
-        nest.numbers.interleave = true;
-        let described = NewDecisions::of_kernel(&kernel, [&nest].into_iter());
-        assert_eq!(described, NewDecisions::DESCRIBED);
-        nest.numbers.atomic = true;
-        assert!(!NewDecisions::DESCRIBED.contains(NewDecisions::of_kernel(&kernel, [&nest].into_iter())));
+        let known = |nest: &Nest| {
+            NewDecisions::DESCRIBED.contains(NewDecisions::of_kernel(&kernel, [nest].into_iter()))
+        };
+        assert!(known(&nest));
+        let changes: [fn(&mut Nest); 3] = [
+            |nest| nest.numbers.atomic = true,
+            |nest| nest.numbers.interleave = true,
+            |nest| nest.numbers.depth = NonZeroU32::new(2),
+        ];
+        for change in changes {
+            let mut other = nest.clone();
+            change(&mut other);
+            assert!(!known(&other));
+        }
     }
 }

@@ -93,7 +93,7 @@ fn simulator_and_reference_agree() {
 /// Every decision is taken for every kind of stage that it can be taken for, often enough to be tested.
 #[test]
 fn schedules_cover_every_decision() {
-    let options = Options { pipelines: 300, seed: 5, ..Options::default() };
+    let options = Options { pipelines: 500, seed: 5, ..Options::default() };
     let summary = fuzz(&options, &device(), &random_schedules(3), &|_| Ok(Verdict::Passed), &|_| ()).unwrap();
     let rare = summary.coverage.rare(0.05, 200);
     assert!(rare.is_empty(), "{rare:?}\n{}", summary.coverage);
@@ -102,6 +102,4 @@ fn schedules_cover_every_decision() {
     }
     assert!(summary.coverage.levels().part() >= 0.7, "{}", summary.coverage);
     assert!(summary.coverage.shuffles().taken >= 20, "{}", summary.coverage);
-    let copies = summary.coverage.numbers().find(|(word, _)| *word == "async");
-    assert!(copies.is_some_and(|(_, share)| share.taken >= 10), "{}", summary.coverage);
 }
