@@ -32,7 +32,10 @@ pub(crate) fn neighbourhood(search: &Search<'_>, schedule: &Schedule) -> Option<
     let near = stepped.chain(decided(search, &state));
     let mut found: Found = near.map(|state| (state.identity(), state)).collect();
     found.remove(&state.identity());
-    Some(Neighbourhood { cost: state.cost(), neighbours: search.candidates(found, &[]) })
+    let mut neighbours = search.candidates(found, &[]);
+    // Its kernels may have been reached as another state.
+    neighbours.retain(|candidate| candidate.schedule != *schedule);
+    Some(Neighbourhood { cost: state.cost(), neighbours })
 }
 
 /// The states in which one decision is made again, with refined kernels.

@@ -90,8 +90,6 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
         sketches.extend(refiner.reduced(number));
         sketches.extend(refiner.pitches(number));
     }
-    // Tiles in groups can be those that the kernel has already.
-    sketches.retain(|sketch| sketch.item != kern.sketch.item);
     counts.enumerated += sketches.len() as u64;
     evaluator.judge(sketches, counts).into_iter().flatten().collect()
 }
