@@ -240,9 +240,9 @@ fn a_kernel_of_one_stage_has_two_forms() {
     assert_eq!(serial.to_text(&pipeline), "names\n  kernel over  serial serial 4\n");
 }
 
-/// The example of the page on schedules is legal, and its threads have two groups of points along x.
+/// As in docs/schedules.md.
 #[test]
-fn the_page_on_groups_of_points_is_right() {
+fn threads_have_two_groups_of_points() {
     let (x, y) = vars!(x, y);
     let (a, b) = (Input::f32("A", 2), Input::f32("B", 2));
     let r = rdom!(r: (0, 1024));
@@ -252,9 +252,16 @@ fn the_page_on_groups_of_points_is_right() {
     let request =
         Realisation::new(&pipeline).input("A", square()).input("B", square()).output("out", square());
     let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
-    let page = include_str!("../../../docs/schedules.md");
-    let (_, section) = page.split_once("### Groups of points").unwrap();
-    let text = section.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let text = "\
+product
+  kernel out   block x 64, y 64
+    prod.0     threads x 8, y 8  serial x 4, y 8         unroll  private  interleave
+    over prod.1.r 16
+      A.stage  flat                                              shared
+      B.stage  flat                                              shared
+      prod.1   threads x 8, y 8  serial r all, x 4, y 8  unroll  private  interleave
+    out        threads x 8, y 8  serial x 4, y 8         unroll           interleave
+";
     let schedule = Schedule::parse(text, &pipeline).unwrap();
     assert_eq!(schedule.to_text(&pipeline), text);
     let plan = problem.check(&schedule).unwrap();
