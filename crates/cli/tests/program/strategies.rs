@@ -181,6 +181,32 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// A section of the page with the results on landscapes.
+fn page(heading: &str) -> String {
+    let page = fs::read_to_string(root().join("docs/results/strategies-landscapes.md")).unwrap();
+    page.split("\n## ").find(|section| section.starts_with(heading)).unwrap().to_owned()
+}
+
+/// The first cells of a strategy's row. Bold depends on the other strategies.
+fn cells(table: &str, strategy: &str) -> Vec<String> {
+    let row = table.lines().find(|line| line.starts_with(&format!("| {strategy} |"))).unwrap();
+    row.split('|').map(|cell| cell.replace('*', "").trim().to_owned()).skip(1).take(4).collect()
+}
+
+#[test]
+fn all_recorded_landscapes_are_those_of_their_page() {
+    let place = Place::new();
+    for (name, heading) in [("mm1", "MM1, 200 trials"), ("gemm1024", "GEMM of 1024, 200 trials")] {
+        let landscape = root().join(format!("training/landscapes/{name}.landscape"));
+        let on = format!("suite --landscapes {} --seeds 10 --trials 200", landscape.display());
+        let ran = place.run(&format!("{on} --strategies random,genetic --markdown"));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        for strategy in ["random", "genetic"] {
+            assert_eq!(cells(&ran.out, strategy), cells(&page(heading), strategy), "{name}");
+        }
+    }
+}
+
 #[test]
 fn a_recorded_landscape_gives_the_numbers_of_its_page() {
     let place = Place::new();
@@ -189,14 +215,8 @@ fn a_recorded_landscape_gives_the_numbers_of_its_page() {
     let ran = place.run(&format!("{on} --strategies random,opevo,g-bfs --markdown -o out"));
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(results(&place)["subjects"][0]["subject"], "bmm1");
-    let page = fs::read_to_string(root().join("docs/results/strategies-landscapes.md")).unwrap();
-    // Bold depends on the other strategies.
-    let cells = |text: &str, strategy: &str| -> Vec<String> {
-        let row = text.lines().find(|line| line.starts_with(&format!("| {strategy} |"))).unwrap();
-        row.split('|').map(|cell| cell.replace('*', "").trim().to_owned()).skip(1).take(4).collect()
-    };
     for strategy in ["random", "opevo", "g-bfs"] {
-        assert_eq!(cells(&ran.out, strategy), cells(&page, strategy));
+        assert_eq!(cells(&ran.out, strategy), cells(&page("BMM1, 1,000 trials"), strategy));
     }
     let on_recorded = results(&place)["date"].clone();
     assert_eq!(on_recorded, "2026-11-17", "the day of the recording");
