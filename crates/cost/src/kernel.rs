@@ -185,10 +185,11 @@ mod tests {
             NewDecisions::DESCRIBED.contains(NewDecisions::of_kernel(&kernel, [nest].into_iter()))
         };
         assert!(known(&nest));
-        let changes: [fn(&mut Nest); 3] = [
+        let changes: [fn(&mut Nest); 4] = [
             |nest| nest.numbers.atomic = true,
             |nest| nest.numbers.interleave = true,
             |nest| nest.numbers.depth = NonZeroU32::new(2),
+            |nest| nest.numbers.transpose = true,
         ];
         for change in changes {
             let mut other = nest.clone();

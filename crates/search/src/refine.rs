@@ -60,6 +60,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         let resident = refiner.resident();
         refiner.take_known(resident);
         for number in 0..refiner.best.extents.len() {
+            let transposed = refiner.transposed(number);
+            refiner.take_known(transposed.into_iter().collect());
             let pitches = refiner.pitches(number);
             refiner.take_known(pitches);
         }
@@ -89,6 +91,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
         sketches.extend(refiner.atomics(number));
         sketches.extend(refiner.reduced(number));
         sketches.extend(refiner.pitches(number));
+        sketches.extend(refiner.transposed(number));
     }
     counts.enumerated += sketches.len() as u64;
     evaluator.judge(sketches, counts).into_iter().flatten().collect()
@@ -318,9 +321,10 @@ impl<'a> Refiner<'a, '_> {
     fn pitches(&self, number: usize) -> Vec<Sketch> {
         let sketch = &self.best.sketch;
         let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
-        let (Some(nest), [row, _, ..]) = (nest, self.best.extents[number].as_slice()) else {
+        let (Some(nest), [first, .., last]) = (nest, self.best.extents[number].as_slice()) else {
             return Vec::new();
         };
+        let row = if nest.numbers.transpose { last } else { first };
         let own = nest.numbers.pitch;
         let padded = PADS.into_iter().map(|pad| u32::try_from(row + pad));
         let all = [None].into_iter().chain(padded.map(|pitch| pitch.ok().and_then(NonZeroU32::new)));
@@ -330,6 +334,20 @@ impl<'a> Refiner<'a, '_> {
             })
         };
         all.filter(|pitch| *pitch != own).map(|pitch| sketch.with_tiles(with(pitch))).collect()
+    }
+
+    /// The kernel with one array in shared memory stored along its other end first, its rows dense.
+    fn transposed(&self, number: usize) -> Option<Sketch> {
+        let sketch = &self.best.sketch;
+        let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
+        nest.filter(|_| self.best.extents[number].len() > 1)?;
+        let item = sketch.item.with(|kernel| {
+            kernel.nests_mut().nth(number).into_iter().for_each(|nest| {
+                nest.numbers.transpose = !nest.numbers.transpose;
+                nest.numbers.pitch = None;
+            });
+        });
+        Some(sketch.with_tiles(item))
     }
 
     /// Improves the copies of inputs: fewer, or others.

@@ -110,6 +110,8 @@ fn products_give_the_reference() {
                 // One of them waits for its own copies, and for the other's.
                 passes(&product(ty, &tiled("threads d0 16 shared", &copied, step)));
                 passes(&product(ty, &tiled(&copied, "flat shared pitch 9", step)));
+                let transposed = format!("{copied} transpose");
+                passes(&product(ty, &tiled(&transposed, "flat shared pitch 9 transpose", step)));
             }
         }
     }

@@ -41,8 +41,14 @@ impl Tracer<'_> {
             }
             let dims = self.union(accesses, self.problem.root(read), &plan.foreign_loops(info));
             let points = Footprint { dims };
+            let numbers = info.nest.numbers;
+            let mut order: SmallVec<[usize; 4]> = (0..points.dims.len()).collect();
+            if numbers.transpose {
+                order.reverse();
+            }
+            let row = order.first().map_or(1, |d| points.dims[*d].extent());
             if in_warps.contains(self.problem.node(read)) {
-                allocations.push(register(info.nest.item, points, self.problem.types(info.nest.item)));
+                allocations.push(register(info.nest.item, points, row, self.problem.types(info.nest.item)));
                 continue;
             }
             let storage = info.nest.storage;
@@ -54,17 +60,18 @@ impl Tracer<'_> {
                 None => reach.extent(),
             });
             let extents: Vec<i64> = extents.collect();
-            let mut rows = extents.clone();
-            if let (Some(row), Some(pitch)) = (rows.first_mut(), info.nest.numbers.pitch) {
-                *row = i64::from(pitch.get()).max(*row);
+            let mut padded = extents.clone();
+            if let (Some(d), Some(pitch)) = (order.first(), numbers.pitch) {
+                padded[*d] = i64::from(pitch.get()).max(padded[*d]);
             }
-            let strides = strides(&rows, 0..rows.len());
+            let strides = strides(&padded, order);
             let slices = self.slices_of(info);
-            let elements = rows.iter().fold(slices, |elements: i64, extent| elements.saturating_mul(*extent));
+            let elements =
+                padded.iter().fold(slices, |elements: i64, extent| elements.saturating_mul(*extent));
             let item = info.nest.item;
             let bytes_of = |elements: i64| array_bytes(self.problem.types(item), elements);
             let bytes = bytes_of(elements);
-            let is_dense = info.nest.numbers.pitch.is_none() && slices == 1;
+            let is_dense = numbers.pitch.is_none() && !numbers.transpose && slices == 1;
             let at_launch = match storage.is_shared() && is_dense {
                 true => self.extent_at_launch(read, &points, elements),
                 false => None,
@@ -79,6 +86,7 @@ impl Tracer<'_> {
                 extents,
                 shares,
                 strides,
+                row,
                 elements,
                 slices,
                 bytes,
@@ -133,7 +141,7 @@ fn keep_fixed_lengths(allocations: &mut [Allocation], threads: u64, device: &Dev
 }
 
 /// One register per value in each thread.
-fn register(item: Item, points: Footprint, types: &[Type]) -> Allocation {
+fn register(item: Item, points: Footprint, row: i64, types: &[Type]) -> Allocation {
     let dims = points.dims.len();
     let bytes = types.iter().map(|ty| ty.bytes() as u64).sum();
     Allocation {
@@ -144,6 +152,7 @@ fn register(item: Item, points: Footprint, types: &[Type]) -> Allocation {
         extents: vec![1; dims],
         shares: vec![None; dims],
         strides: SmallVec::from_elem(0, dims),
+        row,
         elements: 1,
         slices: 1,
         bytes,

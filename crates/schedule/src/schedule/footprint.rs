@@ -193,6 +193,8 @@ pub struct Allocation {
     pub shares: Vec<Option<(i64, i64)>>,
     /// The distance in elements between neighbours along each dimension.
     pub strides: SmallVec<[i64; 4]>,
+    /// The number of points of a row: those along the dimension with the smallest stride, if the array is in memory.
+    pub row: i64,
     /// The number of elements of the array of one value, in all slices.
     pub elements: i64,
     /// How many slices the array has, one after the other: one per iteration of the loop that copies ahead.

@@ -31,6 +31,7 @@
 //! | `STAGE flat shared` | a stage whose points are spread over all threads, stored in shared memory |
 //! | `STAGE threads x 16 serial r all, x 4 unroll private` | a stage with 16 threads along x; each thread computes 4 points in unrolled loops. Stored in private memory of each thread |
 //! | `STAGE flat shared pitch 65` | a stage whose array in shared memory has 65 elements from one row to the next, or dense rows if they are longer |
+//! | `STAGE flat shared transpose` | a stage whose array in shared memory has rows along its last dimension |
 //! | `INPUT.stage flat shared async 3` | a copy inside an over-loop, with three slices in shared memory: copies for the next two iterations are under way while one is computed |
 //! | `STAGE threads r 16 atomic shared` | an update whose points several threads update at once, by atomic operations |
 //! | `STAGE threads x 16 serial x 4 unroll interleave` | a stage whose threads make several rounds, unrolled: those of a block of 128 points have two groups of 4 each, 64 apart |

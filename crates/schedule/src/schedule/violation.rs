@@ -364,11 +364,13 @@ pub enum Rule {
         /// The name of the device.
         device: String,
     },
-    /// A pitch is set for something that has no rows in shared memory.
+    /// Something is said about the rows of what has no rows in shared memory.
     #[error(
-        "`pitch` belongs to the first stage of an array with rows in shared memory, which `{item}` is not; remove it"
+        "`{word}` belongs to the first stage of an array with rows in shared memory, which `{item}` is not; remove it"
     )]
-    PitchPlace {
+    NoRows {
+        /// The word.
+        word: &'static str,
         /// The stage or staged input.
         item: String,
     },

@@ -10,8 +10,8 @@ use warploom_schedule::schedule::{Allocation, Item, Kernel, Loops, Problem, Redu
 pub(super) struct Sizes {
     /// The extents of the points of each nest.
     points: Vec<(Item, Vec<i64>)>,
-    /// The extents of what each array in the block holds.
-    arrays: Vec<(Item, Vec<i64>)>,
+    /// The elements of a row of each array in the block that has several rows.
+    rows: Vec<(Item, i64)>,
 }
 
 impl Sizes {
@@ -29,8 +29,9 @@ impl Sizes {
             (nest.nest.item, extents.unwrap_or_default())
         });
         let arrays = plan.kernels.values().flat_map(|kernel| &kernel.allocations);
-        let extents = |array: &Allocation| (array.item, array.points.extents());
-        Sizes { points: points.collect(), arrays: arrays.map(extents).collect() }
+        let has_rows = |array: &&Allocation| array.extents.len() > 1;
+        let rows = arrays.filter(has_rows).map(|array| (array.item, array.row));
+        Sizes { points: points.collect(), rows: rows.collect() }
     }
 
     /// The extents of the points of a nest.
@@ -45,7 +46,6 @@ impl Sizes {
             (Some(own), Some(other)) => own.func == other.func,
             _ => item == other,
         };
-        let (_, extents) = self.arrays.iter().find(|(other, _)| same(*other))?;
-        extents.first().copied().filter(|_| extents.len() > 1)
+        self.rows.iter().find(|(other, _)| same(*other)).map(|(_, row)| *row)
     }
 }

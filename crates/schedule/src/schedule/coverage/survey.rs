@@ -75,7 +75,8 @@ impl<'a> Survey<'a> {
             let pitch = info.nest.storage.is_shared().then_some(NonZeroU32::MIN);
             let (atomic, interleave) = (self.can_be_atomic(info), can_interleave(info));
             let depth = self.tests_async(info).then_some(NonZeroU32::MIN);
-            let possible = NestNumbers { pitch, atomic, interleave, depth };
+            let transpose = pitch.is_some();
+            let possible = NestNumbers { pitch, atomic, interleave, depth, transpose };
             let shares = coverage.numbers.iter_mut().skip(KernelNumbers::WORDS.len());
             for ((share, possible), given) in shares.zip(possible.all()).zip(info.nest.numbers.all()) {
                 if possible.is_some() {

@@ -37,16 +37,19 @@ impl Checker<'_> {
             if nest.nest.storage.is_private() {
                 self.private(position, nest);
             }
-            if nest.nest.numbers.pitch.is_some() {
-                self.pitch(nest);
+            let numbers = nest.nest.numbers;
+            for (word, is_set) in [("pitch", numbers.pitch.is_some()), ("transpose", numbers.transpose)] {
+                if is_set {
+                    self.rows(nest, word);
+                }
             }
-            if nest.nest.numbers.atomic {
+            if numbers.atomic {
                 self.atomic(nest);
             }
-            if nest.nest.numbers.interleave {
+            if numbers.interleave {
                 self.interleave(nest);
             }
-            if let Some(depth) = nest.nest.numbers.depth {
+            if let Some(depth) = numbers.depth {
                 self.asynchronous(nest, depth.get());
             }
             if let Some(footprint) = &nest.footprint {
@@ -113,8 +116,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A pitch belongs to the first stage of an array with rows in shared memory.
-    fn pitch(&mut self, nest: &NestPlan<'_>) {
+    /// A word about the rows of an array belongs to the first stage of an array with rows in shared memory.
+    fn rows(&mut self, nest: &NestPlan<'_>, word: &'static str) {
         let same = |item: Item| read_of(item) == read_of(nest.nest.item);
         let first = self.plan.nests_of(nest.kernel).iter().find(|other| same(other.nest.item));
         let array = self.plan.kernels[nest.kernel].allocations.iter().find(|array| same(array.item));
@@ -122,7 +125,7 @@ impl Checker<'_> {
         let has_rows = array.is_none_or(|array| nest.nest.storage.is_shared() && array.extents.len() > 1);
         if !is_first || !has_rows {
             let item = self.names.of_item(nest.nest.item);
-            self.report(&nest.path, Rule::PitchPlace { item });
+            self.report(&nest.path, Rule::NoRows { word, item });
         }
     }
 

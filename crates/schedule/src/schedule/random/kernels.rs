@@ -147,6 +147,7 @@ impl Generator<'_> {
                 next.kernel_mut(stage).into_iter().for_each(|kernel| kernel.numbers.blocks = blocks);
                 self.keep(next);
             }
+            self.transposes(stage);
             self.pitches(stage);
             self.interleaves(stage);
         }
@@ -167,14 +168,29 @@ impl Generator<'_> {
         }
     }
 
+    /// Stores some arrays of a kernel along their last dimension first.
+    fn transposes(&mut self, stage: StageRef) {
+        for (item, _) in self.shared_rows(stage) {
+            if self.draw.chance(NUMBER) {
+                let mut next = self.schedule.clone();
+                let nest = next.kernel_mut(stage).and_then(|kernel| kernel.nest_mut(item));
+                nest.into_iter().for_each(|nest| nest.numbers.transpose = true);
+                self.keep(next);
+            }
+        }
+    }
+
+    /// The arrays of a kernel in shared memory, and the elements of their rows.
+    fn shared_rows(&self, stage: StageRef) -> Vec<(Item, i64)> {
+        let plan = self.facts.problem.plan(&self.schedule);
+        let kernel = plan.kernels.values().find(|kernel| kernel.kernel.stage == stage);
+        let arrays = kernel.into_iter().flat_map(|kernel| &kernel.allocations);
+        arrays.filter(|array| array.storage.is_shared()).map(|array| (array.item, array.row)).collect()
+    }
+
     /// Pads the rows of some arrays of a kernel.
     fn pitches(&mut self, stage: StageRef) {
-        let plan = self.facts.problem.plan(&self.schedule);
-        let Some(kernel) = plan.kernels.values().find(|kernel| kernel.kernel.stage == stage) else { return };
-        let shared = kernel.allocations.iter().filter(|array| array.storage.is_shared());
-        let rows: Vec<(Item, i64)> =
-            shared.map(|array| (array.item, array.extents.first().copied().unwrap_or(1))).collect();
-        for (item, row) in rows {
+        for (item, row) in self.shared_rows(stage) {
             if self.draw.chance(NUMBER) {
                 let pitch = u32::try_from(row + self.draw.between(0, MAX_PAD)).ok().and_then(NonZeroU32::new);
                 let mut next = self.schedule.clone();

@@ -128,5 +128,8 @@ numbers! {
         /// it, asynchronous copies for the next ones are under way. A loop has as many as the smallest number of its copies
         /// says, and no more than it has iterations.
         depth = "async": Option<NonZeroU32>,
+        /// Whether an array in shared memory lies in memory along its last dimension first and along its first one last. What
+        /// a thread reads along the last dimension is then adjacent, and is read several elements at a time.
+        transpose: bool,
     }
 }
