@@ -124,7 +124,7 @@ mod write_out;
 
 pub use boundary::{Bounded, Limit, limits};
 pub use bounds::{
-    BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, Warning, infer, warnings,
+    BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, Warning, cores, infer, warnings,
 };
 pub use error::{Diagnostic, Fault, PipelineError};
 pub use expr::{Expr, MAX_DEPTH, Operand, Var, constant};

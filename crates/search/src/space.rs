@@ -79,7 +79,9 @@ impl<'a> Space<'a> {
         let at = StageRef { func: stage.func, stage: stage.number };
         let regions = &self.problem.regions().funcs[at.func].stages[at.stage];
         let pure = stage.loops.iter().filter_map(|of| match of.kind {
-            LoopKind::Pure(d) => Some(Span { dim: of.kind, extent: regions.needed[d].extent.max(1) }),
+            LoopKind::Pure(_) => {
+                Some(Span { dim: of.kind, extent: self.problem.loop_range(at.into(), of.kind).extent.max(1) })
+            }
             LoopKind::Reduction(_) => None,
         });
         let reduction =

@@ -136,11 +136,11 @@ fn canvases(problem: &Problem, program: &Program, points: &Points) -> Vec<Canvas
     for (kernel, own) in points.kernels.iter() {
         for (array, held) in own.arrays.iter() {
             let Some(held) = *held else { continue };
-            let region = whole(problem, held);
             let requested = match program.kernels[kernel].arrays[array].space {
                 Space::Global(buffer) => Some(&program.buffers[buffer].region),
                 Space::Shared | Space::Thread => None,
             };
+            let region = whole(problem, held, requested.is_some());
             let is_copy = requested.is_some_and(|requested| *requested != region);
             let region = requested.cloned().unwrap_or(region);
             if !canvases.iter().any(|known| (known.held, known.is_copy) == (held, is_copy)) {
@@ -152,9 +152,10 @@ fn canvases(problem: &Problem, program: &Program, points: &Points) -> Vec<Canvas
     canvases
 }
 
-/// All points of a Func or input that are stored.
-fn whole(problem: &Problem, held: Held) -> Region {
+/// All points of a Func or input that are stored, in global memory or by blocks.
+fn whole(problem: &Problem, held: Held, is_global: bool) -> Region {
     match held.source {
+        Of::Func(func) if is_global => problem.stored(func).clone(),
         Of::Func(func) => problem.regions().funcs[func].region.clone(),
         Of::Input(input) => problem.request().inputs[input].clone().unwrap_or_else(|| Region(Vec::new())),
     }

@@ -5,7 +5,6 @@ use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Item, StageRef};
 
 use crate::ir::Stmt;
-use crate::lower::boxes::Box;
 use crate::lower::error::LowerError;
 use crate::lower::nest::{Placed, Position};
 use crate::lower::nesting::Nesting;
@@ -31,13 +30,13 @@ impl KernelLowering<'_> {
             return Ok(None);
         }
         let decl = &self.context.pipeline().funcs()[stage.func];
-        let extent = (0..decl.dims.len()).map(|d| placed.footprint.share(LoopKind::Pure(d)).1).collect();
+        let extents: Vec<i64> =
+            (0..decl.dims.len()).map(|d| placed.footprint.share(LoopKind::Pure(d)).1).collect();
         let lower = self.shifted(&start.points.lower, &start.along);
-        let tile = Box { upper: vec![None; lower.len()], lower, extent };
         let values = 0..decl.types.len();
         let memory: Result<Vec<Stored>, LowerError> =
             values.map(|value| self.stored(Read::Func(stage.func), value)).collect();
-        let registers = self.tile_registers(stage, &tile);
+        let registers = self.tile_registers(stage, &lower, &extents);
         let accumulator = Accumulator { stage, memory: memory?, registers };
         self.redirect(stage, &accumulator.registers);
         Ok(Some(accumulator))

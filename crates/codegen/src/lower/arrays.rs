@@ -5,7 +5,6 @@ use warploom_lang::{FuncId, Type};
 use warploom_schedule::schedule::{Allocation, LaunchExtent, NestPlan, StageRef, StagedFootprint, strides};
 
 use crate::ir::{Array, BufferId, LaunchLength, NodeId, SHARED_UNIT, Space};
-use crate::lower::boxes::Box;
 use crate::lower::error::LowerError;
 use crate::lower::layout::{Axis, Layout};
 use crate::lower::state::{Kept, KernelLowering, Read, Stored, read_of};
@@ -80,21 +79,21 @@ impl KernelLowering<'_> {
     /// Allocates the arrays of a Func in registers.
     pub fn allocate_registers(&mut self, func: FuncId, footprint: &StagedFootprint) {
         let own = self.placed(&footprint.points);
-        let (elements, layout) = self.dense(&own);
+        let (elements, layout) = self.dense(&own.lower, &own.extent);
         self.declare_whole(Read::Func(func), Space::Thread, Length::fixed(elements), &layout.into());
     }
 
     /// Allocates registers for a tile of a stage's points.
-    pub fn tile_registers(&mut self, stage: StageRef, tile: &Box) -> Vec<Stored> {
-        let (elements, layout) = self.dense(tile);
+    pub fn tile_registers(&mut self, stage: StageRef, lower: &[NodeId], extents: &[i64]) -> Vec<Stored> {
+        let (elements, layout) = self.dense(lower, extents);
         self.declare(Kept::Tile(stage), Space::Thread, Length::fixed(elements), &layout.into())
     }
 
     /// The number of elements and the layout of a dense array over a box.
-    fn dense(&self, own: &Box) -> (i64, Layout) {
-        let strides = strides(&own.extent, 0..own.extent.len());
-        let elements = own.extent.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
-        let axes = self.axes(&own.lower, &own.extent, &strides, &[]);
+    fn dense(&self, lower: &[NodeId], extents: &[i64]) -> (i64, Layout) {
+        let strides = strides(extents, 0..extents.len());
+        let elements = extents.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
+        let axes = self.axes(lower, extents, &strides, &[]);
         (elements, Layout::new(axes, self.context.narrow_elements))
     }
 

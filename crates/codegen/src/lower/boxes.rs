@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use warploom_lang::affine::Interval;
 use warploom_lang::dynamic::Formula;
 use warploom_lang::op::BinaryOp;
 use warploom_schedule::schedule::{Footprint, Limit, Reach, Symbol};
@@ -23,6 +24,9 @@ pub(crate) struct Box {
     /// The last point along each dimension where the extent varies: the bounds of a box with
     /// fractions round differently from position to position.
     pub upper: Vec<Option<NodeId>>,
+    /// The first and the last point along each dimension that any position has. What the box reads is stored for these points
+    /// alone.
+    pub range: Vec<Interval>,
 }
 
 impl KernelLowering<'_> {
@@ -38,6 +42,7 @@ impl KernelLowering<'_> {
             lower: dims.iter().map(|reach| self.lowest(reach, &mut Lowest::new())).collect(),
             extent: dims.iter().map(Reach::extent).collect(),
             upper: dims.iter().map(|reach| self.highest(reach)).collect(),
+            range: dims.iter().map(|reach| Interval::new(reach.min, reach.max)).collect(),
         }
     }
 

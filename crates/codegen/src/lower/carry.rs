@@ -9,7 +9,6 @@ use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Item, StageRef};
 
 use crate::ir::{NodeId, Stmt};
-use crate::lower::boxes::Box;
 use crate::lower::error::LowerError;
 use crate::lower::nest::{Placed, Position};
 use crate::lower::nesting::Nesting;
@@ -33,8 +32,7 @@ impl KernelLowering<'_> {
         }
         let mut point = self.point_at(start);
         point.rvars = point.rvars.into_iter().map(|var| self.builder.offset(var, -1)).collect();
-        let one = Box { lower: Vec::new(), extent: Vec::new(), upper: Vec::new() };
-        let registers = self.tile_registers(stage, &one);
+        let registers = self.tile_registers(stage, &[], &[]);
         let decl = &self.context.pipeline().funcs()[stage.func].stages[stage.stage];
         let at: Vec<NodeId> =
             decl.indices.iter().map(|index| self.value(*index, point.clone())).collect::<Result<_, _>>()?;

@@ -143,7 +143,7 @@ impl<'a> Context<'a> {
     fn declare_func(&mut self, id: FuncId, value: usize, role: Role, asked: Option<&[FormulaRange]>) {
         let region = match self.problem.sizes() {
             Some(sizes) => sizes.funcs[id].region.clone(),
-            None => constant(&self.problem.regions().funcs[id].region),
+            None => constant(self.problem.stored(id)),
         };
         let Some(part) = asked.filter(|asked| **asked != region) else {
             let buffer = self.func_buffer(id, value, role, region);

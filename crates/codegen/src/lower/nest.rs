@@ -369,7 +369,7 @@ impl KernelLowering<'_> {
         self.guard_box(nesting, position, kind);
         let (own, d, offset) = position.place(kind);
         let (at, upper) = (self.builder.add(own.lower[d], offset), own.upper[d]);
-        let (first, last) = self.loop_ends(subject.item, kind);
+        let (first, last) = self.box_ends(subject.item, kind, own.range[d]);
         if matches!(kind, LoopKind::Pure(_)) || !self.starts_at_constant(subject, kind) {
             nesting.require(self.builder.guard(first, at));
         }
@@ -468,7 +468,7 @@ impl KernelLowering<'_> {
         let block = self.placed(&footprint.block.stages[stage.stage]);
         for d in looped {
             let end = self.builder.offset(block.lower[d], block.extent[d] - 1);
-            let (first, last) = self.loop_ends(subject.item, LoopKind::Pure(d));
+            let (first, last) = self.box_ends(subject.item, LoopKind::Pure(d), block.range[d]);
             for first in [block.lower[d], first] {
                 nesting.require(self.builder.guard(first, vars[d]));
             }

@@ -98,7 +98,7 @@ impl Context<'_> {
 
     /// The values of a loop of a stage or staged input at any sizes.
     pub fn loop_range(&self, item: Item, kind: LoopKind) -> FormulaRange {
-        let fixed = || FormulaRange::constant(self.problem.loop_range(item, kind));
+        let fixed = || FormulaRange::constant(self.problem.nested_range(item, kind));
         let Some(sizes) = self.problem.sizes() else { return fixed() };
         let range = match (item, kind) {
             (Item::Stage(stage), LoopKind::Reduction(r)) => {
@@ -148,6 +148,17 @@ impl KernelLowering<'_> {
     /// The first and last value of a loop.
     pub fn loop_ends(&mut self, item: Item, kind: LoopKind) -> (NodeId, NodeId) {
         let FormulaRange { first, last } = self.context.loop_range(item, kind);
+        (self.formula(&first), self.formula(&last))
+    }
+
+    /// The first and last value of a loop over a box which is inside `range` wherever it is. A kernel that does not compute all
+    /// points of its Func needs fewer of others too.
+    pub fn box_ends(&mut self, item: Item, kind: LoopKind, range: Interval) -> (NodeId, NodeId) {
+        let FormulaRange { mut first, mut last } = self.context.loop_range(item, kind);
+        if first.is_constant() && last.is_constant() {
+            first.constant = first.constant.max(range.min);
+            last.constant = last.constant.min(range.max);
+        }
         (self.formula(&first), self.formula(&last))
     }
 

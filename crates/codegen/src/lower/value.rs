@@ -3,7 +3,7 @@
 use ahash::AHashMap;
 use smallvec::SmallVec;
 use warploom_lang::ir::NodeKind;
-use warploom_lang::op::Op;
+use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{ExprId, TableId, Type};
 
 use crate::ir::{Leaf, NodeId};
@@ -141,8 +141,32 @@ impl KernelLowering<'_> {
     /// Loads a value of a Func or input that is stored in an array, or in a register of the warp.
     fn load(&mut self, read: Read, value: usize, ty: Type, at: &[NodeId]) -> Result<NodeId, LowerError> {
         let stored = self.stored(read, value)?;
-        let index = self.loaded(&stored, at);
+        let nearest = self.nearest_stored(read, at);
+        let index = self.loaded(&stored, &nearest);
         let own = self.builder.load(stored.array, ty, index);
         Ok(self.exchanged(read, at, own))
+    }
+
+    /// The nearest point that is stored. A kernel stores only the part of a Func beyond which its values repeat. A stage
+    /// that reads its own Func does so within that part.
+    fn nearest_stored(&mut self, read: Read, at: &[NodeId]) -> SmallVec<[NodeId; 4]> {
+        let mut nearest = SmallVec::from_slice(at);
+        let Read::Func(func) = read else { return nearest };
+        if !self.context.places.is_root(func) || self.plan.kernel.stage.func == func {
+            return nearest;
+        }
+        let problem = self.context.problem;
+        let ranges = problem.regions().funcs[func].region.0.iter().zip(&problem.stored(func).0);
+        for (index, (read, stored)) in nearest.iter_mut().zip(ranges) {
+            if stored.last() < read.last() {
+                let last = self.builder.int(stored.last());
+                *index = self.builder.binary(BinaryOp::Min, *index, last);
+            }
+            if read.min < stored.min {
+                let first = self.builder.int(stored.min);
+                *index = self.builder.binary(BinaryOp::Max, *index, first);
+            }
+        }
+        nearest
     }
 }

@@ -398,8 +398,9 @@ impl<'k, 's> Block<'k, 's> {
                 reach.min <= low && high + reach.extent() - 1 <= reach.max
             })
         });
-        let ranges = self.points_of(work);
-        let own = work.walk.vars.iter().zip(&work.walk.extents).zip(ranges).all(|((var, extent), range)| {
+        let ranges = work.walk.ranges.iter().zip(self.points_of(work));
+        let own = work.walk.vars.iter().zip(&work.walk.extents).zip(ranges).all(|((var, extent), ranges)| {
+            let ((first, last), range) = ranges;
             let starts = Linear {
                 steps: var
                     .steps
@@ -410,7 +411,8 @@ impl<'k, 's> Block<'k, 's> {
                 ..var.clone()
             };
             let (low, high) = starts.range(axes);
-            *extent <= 1 || (range.min <= low && high + extent - 1 <= range.last())
+            let (first, last) = (range.min.max(*first), range.last().min(*last));
+            *extent <= 1 || (first <= low && high + extent - 1 <= last)
         });
         allocated && own
     }
@@ -431,10 +433,10 @@ impl<'k, 's> Block<'k, 's> {
 
     /// The place of an array in global memory.
     fn global(&self, node: NodeId) -> Place {
-        let regions = self.items.problem.regions();
-        let region = match self.items.problem.dag().nodes()[node].source {
-            Source::Input(input) => &regions.facts.inputs[input],
-            Source::Func(func) => &regions.funcs[func].region,
+        let problem = self.items.problem;
+        let region = match problem.dag().nodes()[node].source {
+            Source::Input(input) => &problem.regions().facts.inputs[input],
+            Source::Func(func) => problem.stored(func),
         };
         let base = region.0.iter().map(|range| Linear::constant(range.min)).collect();
         let extents: SmallVec<[i64; 4]> = region.0.iter().map(|range| range.extent).collect();

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, InputId};
 use warploom_schedule::NodeId;
-use warploom_schedule::schedule::{Nest, RegisterFootprint, Storage};
+use warploom_schedule::schedule::{Item, Nest, RegisterFootprint, StageRef, Storage};
 use warploom_target::Device;
 
 use crate::features::block::Block;
@@ -418,7 +418,7 @@ impl Block<'_, '_> {
         let problem = self.items.problem;
         let region = match problem.dag().nodes()[node].source {
             Source::Input(input) => &problem.regions().inputs[input],
-            Source::Func(func) => &problem.regions().funcs[func].region,
+            Source::Func(func) => problem.stored(func),
         };
         region.0.iter().map(|range| range.extent).collect()
     }
@@ -430,12 +430,8 @@ impl Block<'_, '_> {
             return self.root_extents(work.node).iter().map(|extent| *extent as f64).product();
         };
         let stage = &problem.dag().stages()[stage];
-        let decl = &problem.pipeline().funcs()[stage.func].stages[stage.number];
-        let regions = &problem.regions().funcs[stage.func].stages[stage.number];
-        let pure =
-            regions.needed.0.iter().enumerate().filter(|(d, _)| decl.is_pure(problem.pipeline().exprs(), *d));
-        let pure: f64 = pure.map(|(_, range)| range.extent as f64).product();
-        pure * regions.domain.iter().map(|range| range.extent as f64).product::<f64>()
+        let item = Item::Stage(StageRef { func: stage.func, stage: stage.number });
+        stage.loops.iter().map(|of| problem.loop_range(item, of.kind).extent as f64).product()
     }
 
     fn parallelism(&self, work: &Work<'_>, features: &mut StageFeatures) {
@@ -488,8 +484,8 @@ impl Block<'_, '_> {
             shared_store_efficiency: 1.0,
             ..StageFeatures::default()
         };
-        let regions = &problem.regions().funcs[problem.dag().stages()[stage].func];
-        let points: f64 = regions.region.0.iter().map(|range| range.extent as f64).product();
+        let stored = problem.stored(problem.dag().stages()[stage].func);
+        let points: f64 = stored.0.iter().map(|range| range.extent as f64).product();
         features.points_computed_minimum = points;
         features.bytes_at_root =
             points * problem.dag().nodes()[problem.dag().stages()[stage].node].bytes_per_point as f64;

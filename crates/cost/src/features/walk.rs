@@ -201,6 +201,8 @@ pub(crate) struct Walk {
     pub vars: SmallVec<[Linear; 6]>,
     /// The number of values of each variable in one run of the nest.
     pub extents: SmallVec<[i64; 6]>,
+    /// The smallest and the largest value of each variable in all runs.
+    pub ranges: SmallVec<[(i64, i64); 6]>,
     /// The digits of the thread's index (of the point's index in a flat loop), the fastest first:
     /// axis and radix.
     pub digits: SmallVec<[(u8, i64); 4]>,
@@ -262,6 +264,7 @@ impl Walk {
             around,
             vars,
             extents: reaches().map(|_| 1).collect(),
+            ranges: reaches().map(|reach| (reach.min, reach.max)).collect(),
             digits: SmallVec::new(),
             total: 1,
             threads,
@@ -413,6 +416,8 @@ impl Walk {
         }
         walk.vars = points.dims.iter().map(|reach| self.around.lowest(reach, lowest)).collect();
         walk.extents = points.extents().into_iter().chain(domain.iter().map(|(_, extent)| *extent)).collect();
+        walk.ranges = points.dims.iter().map(|reach| (reach.min, reach.max)).collect();
+        walk.ranges.extend(domain.iter().map(|(min, extent)| (*min, min + extent - 1)));
         for (min, extent) in domain.iter().rev() {
             let mut var = Linear::constant(*min);
             var.move_by(walk.around.add(AxisKind::Reduce, 0, *extent), 1);

@@ -102,4 +102,5 @@ fn schedules_cover_every_decision() {
     }
     assert!(summary.coverage.levels().part() >= 0.7, "{}", summary.coverage);
     assert!(summary.coverage.shuffles().taken >= 20, "{}", summary.coverage);
+    assert!(summary.coverage.edges().part() >= 0.05, "{}", summary.coverage);
 }

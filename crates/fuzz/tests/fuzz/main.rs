@@ -6,6 +6,7 @@ mod atomics;
 mod cases;
 mod copies;
 mod driver;
+mod edges;
 mod functions;
 mod interleave;
 mod mutants;

@@ -50,6 +50,11 @@ impl<'a, E: Environment> Analysis<'a, E> {
         analysis
     }
 
+    /// Whether a node has been analysed.
+    pub(crate) fn contains(&self, id: ExprId) -> bool {
+        self.known.contains_key(&id)
+    }
+
     /// The span of an analysed node.
     pub fn span(&self, id: ExprId) -> Span {
         self.known[&id].0

@@ -11,9 +11,11 @@
 //! | [`analysis`] | the walk over an expression |
 //! | `values` | what values a Func can have, for indices that are loaded |
 //! | [`regions`] | from the outputs' boxes to every Func's and input's |
+//! | `edges` | the part of every Func beyond which its values repeat |
 //! | `undefined` | points that are read and have no value |
 
 pub mod analysis;
+mod edges;
 mod error;
 pub mod regions;
 pub mod span;
@@ -21,6 +23,7 @@ mod undefined;
 pub(crate) mod values;
 
 pub use analysis::{Analysis, Environment};
+pub use edges::cores;
 pub use error::BoundsError;
 pub use regions::{Facts, FuncRegions, Realisation, Regions, StageRegions, VaryingInputs, infer};
 pub use span::{FloatSpan, IntSpan, Span};

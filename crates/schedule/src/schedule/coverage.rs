@@ -190,6 +190,7 @@ pub struct Coverage {
     schedules: u64,
     levels: Share,
     shuffles: Share,
+    edges: Share,
 }
 
 const NUMBERS: usize = KernelNumbers::WORDS.len() + NestNumbers::WORDS.len();
@@ -203,6 +204,7 @@ impl Default for Coverage {
             schedules: 0,
             levels: Share::default(),
             shuffles: Share::default(),
+            edges: Share::default(),
         }
     }
 }
@@ -222,6 +224,7 @@ impl Coverage {
         self.schedules += other.schedules;
         self.levels.merge(other.levels);
         self.shuffles.merge(other.shuffles);
+        self.edges.merge(other.edges);
     }
 
     /// The number of schedules counted.
@@ -244,6 +247,12 @@ impl Coverage {
     /// blocks of whole warps.
     pub fn shuffles(&self) -> Share {
         self.shuffles
+    }
+
+    /// How many kernels compute only the part of their Func beyond which its values repeat. Eligible are kernels of
+    /// Funcs that are not outputs.
+    pub fn edges(&self) -> Share {
+        self.edges
     }
 
     /// For each number or flag: how many kernels or nests set it, out of those that could.
@@ -296,6 +305,7 @@ impl fmt::Display for Coverage {
             writeln!(f, "{word:head$}{:>COLUMN$}", shown(share))?;
         }
         writeln!(f, "{:head$}{:>COLUMN$}", "shuffles", shown(self.shuffles))?;
+        writeln!(f, "{:head$}{:>COLUMN$}", "repeated edges", shown(self.edges))?;
         for (word, count) in self.rewrites() {
             writeln!(f, "{word:head$}{count:>COLUMN$}")?;
         }

@@ -135,8 +135,9 @@ fn reads(
 
 /// The number of points of a stage's Func after that stage, at least 1.
 fn points(problem: &Problem, stage: StageRef) -> f64 {
-    let needed = &problem.regions().funcs[stage.func].stages[stage.stage].needed;
-    needed.0.iter().map(|range| range.extent.max(1) as f64).product()
+    let range = |d: usize| problem.loop_range(Item::Stage(stage), LoopKind::Pure(d));
+    let dimensions = 0..problem.pipeline().funcs()[stage.func].dims.len();
+    dimensions.map(|d| range(d).extent.max(1) as f64).product()
 }
 
 /// How often the expressions of a stage are evaluated.

@@ -287,13 +287,15 @@ impl<'a> Tracer<'a> {
     /// The part of a kernel's own stage that one block computes.
     fn own_box(&self, info: &NestPlan<'_>) -> Vec<Reach> {
         let kernel = self.plan.kernels[info.kernel].kernel;
-        let needed = &self.problem.regions().funcs[kernel.stage.func].stages[kernel.stage.stage].needed;
-        let reach = |(d, range): (usize, &Range)| {
-            let tile = kernel.block.iter().find(|tile| tile.dim == LoopKind::Pure(d));
+        let reach = |d: usize| {
+            let dim = LoopKind::Pure(d);
+            let range = self.problem.loop_range(Item::Stage(kernel.stage), dim);
+            let tile = kernel.block.iter().find(|tile| tile.dim == dim);
             let size = tile.map_or(Size::All, |tile| tile.size).of(range.extent);
-            Reach::tile(Symbol::Block(LoopKind::Pure(d)), range.min, range.extent.max(1), size)
+            Reach::tile(Symbol::Block(dim), range.min, range.extent.max(1), size)
         };
-        needed.0.iter().enumerate().map(reach).collect()
+        let dimensions = self.problem.pipeline().funcs()[kernel.stage.func].dims.len();
+        (0..dimensions).map(reach).collect()
     }
 
     /// The rest of the stage's reduction variables inside the loops around a nest.
@@ -427,14 +429,19 @@ impl<'a> Tracer<'a> {
     }
 
     /// The reads of a Func by a nest, through its stage and everything inlined or in registers there,
-    /// if the stage is at the point given by [`Symbol::Thread`].
-    pub fn point_reads(&mut self, info: &NestPlan<'_>, stage: StageRef, func: FuncId) -> Columns {
-        let needed = &self.problem.regions().funcs[stage.func].stages[stage.stage].needed;
+    /// if the stage is at the point of the nest's box given by [`Symbol::Thread`].
+    pub fn point_reads(
+        &mut self,
+        info: &NestPlan<'_>,
+        stage: StageRef,
+        points: &Footprint,
+        func: FuncId,
+    ) -> Columns {
         let mut vars = Vec::new();
-        for (d, range) in needed.0.iter().enumerate() {
-            let (symbol, last) = (Symbol::Thread(LoopKind::Pure(d)), range.last().max(range.min));
-            self.symbols.add_range(symbol, range.min, last);
-            vars.push(Reach::point(symbol, range.min, last));
+        for (d, reach) in points.dims.iter().enumerate() {
+            let symbol = Symbol::Thread(LoopKind::Pure(d));
+            self.symbols.add_range(symbol, reach.min, reach.max);
+            vars.push(Reach::point(symbol, reach.min, reach.max));
         }
         let rvars = self.domain(info, stage);
         let mut outside = Required::default();

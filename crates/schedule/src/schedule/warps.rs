@@ -150,7 +150,7 @@ impl Tracer<'_> {
         if self.times_read(func, stage) > MOST_SHUFFLES {
             return false;
         }
-        let columns = self.point_reads(info, stage, func);
+        let columns = self.point_reads(info, stage, &nest.points, func);
         let read = |(d, _): &(usize, i64)| -> Option<Vec<Positions>> {
             let column = columns.get(*d).filter(|column| !column.is_empty())?;
             column.iter().map(|reach| Positions::of(reach, &holders.start[*d], nest)).collect()

@@ -85,7 +85,18 @@ impl<'a> Survey<'a> {
             }
         }
         self.shuffles(coverage);
+        self.edges(coverage);
         self.levels(coverage);
+    }
+
+    /// Counts the kernels that compute less than all required points of their Func.
+    fn edges(&self, coverage: &mut Coverage) {
+        let problem = self.facts.problem;
+        for func in self.plan.kernels.values().map(|kernel| kernel.kernel.stage.func) {
+            if !problem.is_output(func) {
+                coverage.edges.record(problem.regions().funcs[func].region != *problem.stored(func));
+            }
+        }
     }
 
     /// Counts the Funcs that threads exchange within warps.

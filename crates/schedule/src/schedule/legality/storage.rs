@@ -218,8 +218,9 @@ impl Checker<'_> {
 
     /// Whether each thread of a reader reads only what the same thread computes of a Func.
     fn reads_own(&self, func: FuncId, producer: NestId, reader: NestId, stage: StageRef) -> bool {
-        let mut tracer = Tracer::new(self.problem, self.plan);
-        let columns = tracer.point_reads(&self.plan.nests[reader], stage, func);
+        let info = &self.plan.nests[reader];
+        let Some(NestFootprint { points, .. }) = &info.footprint else { return true };
+        let columns = Tracer::new(self.problem, self.plan).point_reads(info, stage, points, func);
         let index = |d: usize| match columns.get(d).map(Vec::as_slice) {
             Some([reach]) => Index::of(reach),
             _ => Index::Other,
