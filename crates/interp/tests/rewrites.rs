@@ -19,6 +19,8 @@ mod gather;
 mod join;
 #[path = "rewrites/permute.rs"]
 mod permute;
+#[path = "rewrites/separate.rs"]
+mod separate;
 #[path = "rewrites/split.rs"]
 mod split;
 #[path = "rewrites/tree.rs"]

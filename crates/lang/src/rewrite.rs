@@ -18,6 +18,7 @@
 //! | `join f, g` | two reductions over one domain as one Func with the values of both |
 //! | `clone f for g` | a copy of `f` that only `g` reads |
 //! | `unroll f.1.r` | the values of `r` as Funcs of their own |
+//! | `separate f along x` | `f.pass`, a sum over neighbours along `x` alone, and `f` sums `f.pass` along the rest: for weights that are an outer product |
 //!
 //! # When a rewrite is legal
 //!
@@ -44,6 +45,7 @@ mod operator;
 mod permute;
 mod proposals;
 mod recurrence;
+mod separate;
 mod split;
 mod text;
 mod tree;
@@ -53,7 +55,8 @@ use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use crate::draft::Draft;
-use crate::ir::StageRef;
+use crate::ids::FuncId;
+use crate::ir::{FuncDecl, StageRef};
 use crate::pipeline::Pipeline;
 
 pub use error::{RewriteError, RewriteLineError};
@@ -123,6 +126,13 @@ pub enum Rewrite {
         stage: StageName,
         /// All variables of its domain, the fastest first.
         vars: Vec<String>,
+    },
+    /// Sums neighbours along one dimension first.
+    Separate {
+        /// The name of the Func.
+        func: String,
+        /// The name of the dimension.
+        dim: String,
     },
     /// Makes a Func of each slice that an update writes.
     Unroll {
@@ -219,6 +229,10 @@ impl Rewrite {
             }
             Rewrite::Gather { stage } => gather::gather(&mut draft, stage.find(pipeline)?)?,
             Rewrite::Permute { stage, vars } => permute::permute(&mut draft, stage.find(pipeline)?, vars)?,
+            Rewrite::Separate { func, dim } => {
+                let func = find_func(pipeline, func)?;
+                separate::separate(&mut draft, func, find_dim(pipeline, func, dim)?)?;
+            }
             Rewrite::Unroll { var } => {
                 let (stage, var) = var.find(pipeline)?;
                 unroll::unroll(&mut draft, stage, var)?;
@@ -240,7 +254,10 @@ impl Rewrite {
             Rewrite::Tree { stage } | Rewrite::Gather { stage } | Rewrite::Permute { stage, .. } => {
                 &stage.func
             }
-            Rewrite::Cut { func, .. } | Rewrite::Clone { func, .. } | Rewrite::Join { one: func, .. } => func,
+            Rewrite::Cut { func, .. }
+            | Rewrite::Clone { func, .. }
+            | Rewrite::Separate { func, .. }
+            | Rewrite::Join { one: func, .. } => func,
         }
     }
 }
@@ -279,6 +296,15 @@ impl VarName {
     }
 }
 
-fn find_func(pipeline: &Pipeline, name: &str) -> Result<crate::ids::FuncId, RewriteError> {
+fn find_func(pipeline: &Pipeline, name: &str) -> Result<FuncId, RewriteError> {
     pipeline.func_named(name).ok_or_else(|| RewriteError::NoFunc { name: name.to_string() })
+}
+
+fn find_dim(pipeline: &Pipeline, func: FuncId, name: &str) -> Result<usize, RewriteError> {
+    let FuncDecl { name: func, dims, .. } = &pipeline.funcs()[func];
+    dims.iter().position(|dim| dim == name).ok_or_else(|| RewriteError::NoDim {
+        func: func.clone(),
+        dim: name.to_string(),
+        dims: dims.clone(),
+    })
 }

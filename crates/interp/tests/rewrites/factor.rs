@@ -34,7 +34,7 @@ fn sums_of_floats_need_the_mark() {
     near(&sum_of(Type::F32, true), &lines, &[("input", &input)], &[], 37.0 * 5.0 * 8.0);
     assert_eq!(
         refusal(&sum_of(Type::F32, false), lines[0]),
-        "`factor total.1.ry outer 2` cannot be applied: the result of `total.1` depends on the order, because it computes `+` of f32; mark the update with .reassociate() if any order will do"
+        "`factor total.1.ry outer 2` cannot be applied: the result of `total.1` depends on the order, because it computes `+` of f32; mark the definition with .reassociate() if any order will do"
     );
 }
 

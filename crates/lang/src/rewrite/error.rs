@@ -68,7 +68,7 @@ pub enum RewriteError {
     },
     /// A reduction whose result depends on the order.
     #[error(
-        "the result of `{stage}` depends on the order, because it computes `{op}` of {ty}; mark the update with .reassociate() if any order will do"
+        "the result of `{stage}` depends on the order, because it computes `{op}` of {ty}; mark the definition with .reassociate() if any order will do"
     )]
     OrderMatters {
         /// The stage.
@@ -136,6 +136,26 @@ pub enum RewriteError {
         /// The stage.
         stage: StageName,
         /// The rule that it breaks.
+        why: &'static str,
+    },
+    /// A dimension that the Func does not have.
+    #[error("`{func}` has no dimension `{}`; it has {}", visible(&quoted(.dim)), shown(.dims, ", "))]
+    NoDim {
+        /// The name of the Func.
+        func: String,
+        /// The name of the missing dimension.
+        dim: String,
+        /// The dimensions that the Func has.
+        dims: Vec<String>,
+    },
+    /// A Func without a sum over a box that is two sums.
+    #[error("`{func}` cannot be separated along `{dim}`: {why}")]
+    NotSeparable {
+        /// The name of the Func.
+        func: String,
+        /// The name of the dimension.
+        dim: String,
+        /// What its sums lack.
         why: &'static str,
     },
     /// A Func that has no value at points that the rewritten pipeline reads.

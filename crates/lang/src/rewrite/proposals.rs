@@ -35,6 +35,10 @@ impl Rewrite {
                     Rewrite::Cut { func: name(), at: func.stages.len() },
                 ]);
             }
+            if func.dims.len() > 1 {
+                let separate = |dim: &String| Rewrite::Separate { func: name(), dim: dim.clone() };
+                proposals.extend(func.dims.iter().map(separate));
+            }
             for (reader, other) in pipeline.funcs().iter().filter(|(reader, _)| *reader > id) {
                 if func.stages.len() > 1 && other.stages.len() > 1 {
                     proposals.push(Rewrite::Join { one: name(), other: other.name.clone() });

@@ -8,8 +8,9 @@ use crate::rewrite::{Rewrite, RewriteError, Side, StageName, VarName};
 
 impl Rewrite {
     /// The words that rewrites start with.
-    pub const WORDS: [&'static str; 10] =
-        ["split", "factor", "cut", "chunk", "tree", "clone", "join", "gather", "permute", "unroll"];
+    pub const WORDS: [&'static str; 11] = [
+        "split", "factor", "cut", "chunk", "tree", "clone", "join", "gather", "permute", "unroll", "separate",
+    ];
 
     /// The word that it starts with.
     pub fn word(&self) -> &'static str {
@@ -52,6 +53,7 @@ impl fmt::Display for Rewrite {
             Rewrite::Gather { stage } => write!(f, "gather {stage}"),
             Rewrite::Permute { stage, vars } => write!(f, "permute {stage} {}", vars.join(", ")),
             Rewrite::Unroll { var } => write!(f, "unroll {var}"),
+            Rewrite::Separate { func, dim } => write!(f, "separate {func} along {dim}"),
         }
     }
 }
@@ -72,9 +74,10 @@ impl FromStr for Rewrite {
             ["gather", rest @ ..] => (gather(rest), "gather FUNC.STAGE"),
             ["permute", rest @ ..] => (permute(rest), "permute FUNC.STAGE VAR, VAR"),
             ["unroll", rest @ ..] => (unroll(rest), "unroll FUNC.STAGE.VAR"),
+            ["separate", rest @ ..] => (separate(rest), "separate FUNC along DIMENSION"),
             _ => (
                 None,
-                "one that starts with split, factor, cut, chunk, tree, clone, join, gather, permute or unroll",
+                "one that starts with split, factor, cut, chunk, tree, clone, join, gather, permute, unroll or separate",
             ),
         };
         rewrite.ok_or_else(|| RewriteError::Text { text: text.to_string(), form })
@@ -135,6 +138,11 @@ fn permute(words: &[&str]) -> Option<Rewrite> {
 fn unroll(words: &[&str]) -> Option<Rewrite> {
     let [var] = words else { return None };
     Some(Rewrite::Unroll { var: var_name(var)? })
+}
+
+fn separate(words: &[&str]) -> Option<Rewrite> {
+    let [func, "along", dim] = words else { return None };
+    Some(Rewrite::Separate { func: func.to_string(), dim: dim.to_string() })
 }
 
 /// `rx, ry`, a name in each word.
