@@ -1,7 +1,9 @@
-//! Rewrites of updates that have too little parallelism or too long a chain of steps.
+//! Rewrites of updates that have too little parallelism or too long a chain of steps, and of sums that have too many products.
 //!
 //! A recipe proposes rewrites for every such update of the pipeline. Recipes are ranked by the cost of the schedule from
 //! which a search of what they make would start; the search then runs on the best as it does on the original pipeline.
+
+mod separable;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -93,7 +95,7 @@ pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) 
     let has_thin = !thin_updates(problem).is_empty();
     let thickened =
         recipes.filter(|_| has_thin).filter_map(|(recipe, reach)| recipe.rewritten(problem, reach));
-    for rewritten in thickened.chain(divided(problem)) {
+    for rewritten in thickened.chain(divided(problem)).chain(separable::separated(problem)) {
         let known =
             |(_, other): &(f64, Problem)| other.pipeline().rewrites() == rewritten.pipeline().rewrites();
         if !found.iter().any(known) {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use warploom_cost::Analytic;
 use warploom_lang::{
-    Input, Operand, Pipeline, Realisation, Region, Type, clamp, exp, func, maximum, rdom, select, sum, undef,
-    vars,
+    Expr, Input, Operand, Pipeline, Realisation, Region, Type, clamp, exp, func, maximum, rdom, select, sum,
+    undef, vars,
 };
 use warploom_randpipe::random_pipeline;
 use warploom_schedule::schedule::{Problem, Schedule};
@@ -101,6 +101,22 @@ fn best_of(pipeline: &Pipeline, [width, height]: [i64; 2]) -> (String, usize) {
     assert_sound(&problem, &outcome);
     let rewritten = problem.rewritten(&outcome.best.rewrites).expect("the search could");
     (outcome.best.to_text(rewritten.pipeline()), outcome.best.kernels().count())
+}
+
+/// Stencils of integers are two passes; floats keep their order.
+#[test]
+fn stencils_of_integers_are_separated() {
+    let (x, y) = vars!(x, y);
+    for (ty, separated) in [(Type::U16, true), (Type::F32, false)] {
+        let edge = Input::new("image", ty, 2).repeat_edge().named("edge");
+        let taps = (-3..=3).flat_map(|i| (-3..=3).map(move |j| (i, j)));
+        let term = |(i, j): (i32, i32)| edge.at((x + i, y + j)) * Expr::from((i + 4) * (j + 4)).cast(ty);
+        let sum = taps.map(term).reduce(|sum, term| sum + term).expect("there are taps");
+        let pipeline =
+            Pipeline::new("stencil", [func("output", (x, y), sum)]).expect("the pipeline is right");
+        let (text, _) = best_of(&pipeline, [1536, 1024]);
+        assert_eq!(text.contains("separate output along x"), separated, "{text}");
+    }
 }
 
 /// The four steps of a softmax share a kernel whose blocks own whole rows, at few rows and at many.

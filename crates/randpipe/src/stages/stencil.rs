@@ -5,7 +5,7 @@ use warploom_lang::{Expr, Operand, RDom, Type, Value, maximum, minimum, mux};
 use crate::grow::Grower;
 use crate::image::{Extent, Image, here, int, points, scaled, shifted, variables, with};
 use crate::stages::reduce::{Form, domain};
-use crate::term::Term;
+use crate::term::{Term, type_reach};
 
 /// `count` neighbours, starting at offset `first`.
 #[derive(Clone, Copy)]
@@ -133,6 +133,9 @@ impl Grower {
         }
         let visits = taps[0].count * taps[1].count;
         if visits <= 9 && self.dice.chance(0.4) {
+            if self.dice.chance(0.5) {
+                return Some(self.separable(f, taps, stride, extents));
+            }
             return Some(self.conv2d_unrolled(f, taps, stride, extents));
         }
         let channels = match f.extents.get(2) {
@@ -173,6 +176,28 @@ impl Grower {
         }
         let value = self.combine(terms);
         let value = self.settled(value);
+        self.define(extents, value)
+    }
+
+    /// A sum of integers over a window, written out. The weights are an outer product, but for one in a few cases.
+    fn separable(&mut self, f: &Image, taps: [Taps; 2], stride: i64, extents: Vec<Extent>) -> Image {
+        let [across, down] = taps.map(|taps| -> Vec<(i64, i64)> {
+            taps.iter().map(|tap| (tap, self.dice.pick(&[-3, -2, -1, 1, 1, 2, 3, 5]))).collect()
+        });
+        let ty = self.dice.pick(&[Type::U8, Type::U16, Type::I16, Type::U32, Type::I32, Type::I64]);
+        let channel = f.extents.get(2).map(|extent| int(self.dice.between(0..=extent.points - 1)));
+        let odd = self.dice.chance(0.1).then(|| self.dice.below(across.len() * down.len()));
+        let mut sum = Expr::from(Value::zero(ty));
+        for (j, (dy, row)) in down.iter().enumerate() {
+            for (i, (dx, column)) in across.iter().enumerate() {
+                let mut at = Grower::window_point(f, stride, int(*dx), int(*dy));
+                at.iter_mut().skip(2).zip(&channel).for_each(|(index, channel)| *index = channel.clone());
+                let value = self.read(f, at).to(ty);
+                let weight = row * column + i64::from(odd == Some(j * across.len() + i));
+                sum = sum + value.expr * Expr::from(Value::from_bits(ty, weight as u64));
+            }
+        }
+        let value = self.settled(Term::new(sum, ty, type_reach(ty)));
         self.define(extents, value)
     }
 

@@ -117,12 +117,11 @@ fn parts(exprs: &Exprs, id: ExprId) -> Option<Vec<(ExprId, Value)>> {
         (Op::Binary(BinaryOp::Sub), [a, b]) => Some(vec![(*a, one), (*b, minus)]),
         (Op::Unary(UnaryOp::Neg), [a]) => Some(vec![(*a, minus)]),
         (Op::Binary(BinaryOp::Mul), [a, b]) => {
-            let known = |id: ExprId| exprs.constant(id);
-            let right = known(*b).map(|factor| vec![(*a, factor)]);
-            right.or_else(|| known(*a).map(|factor| vec![(*b, factor)]))
+            let right = known(exprs, *b).map(|factor| vec![(*a, factor)]);
+            right.or_else(|| known(exprs, *a).map(|factor| vec![(*b, factor)]))
         }
         (Op::Binary(BinaryOp::Shl), [a, b]) => {
-            exprs.constant(*b).map(|amount| vec![(*a, binary(BinaryOp::Shl, one, amount))])
+            known(exprs, *b).map(|amount| vec![(*a, binary(BinaryOp::Shl, one, amount))])
         }
         (Op::Cast(ty), [a]) => {
             let from = exprs[*a].ty;
@@ -131,6 +130,26 @@ fn parts(exprs: &Exprs, id: ExprId) -> Option<Vec<(ExprId, Value)>> {
         }
         _ => None,
     }
+}
+
+/// The value of an expression of constants.
+fn known(exprs: &Exprs, id: ExprId) -> Option<Value> {
+    let (mut left, mut nodes) = (vec![id], BTreeSet::new());
+    while let Some(id) = left.pop() {
+        if !matches!(exprs[id].kind, NodeKind::Op(_)) {
+            return None;
+        }
+        if nodes.insert(id) {
+            left.extend(&exprs[id].args);
+        }
+    }
+    let mut values: BTreeMap<ExprId, Value> = BTreeMap::new();
+    for id in nodes {
+        let NodeKind::Op(op) = exprs[id].kind else { return None };
+        let operands: Vec<Value> = exprs[id].args.iter().map(|operand| values[operand]).collect();
+        values.insert(id, op.eval(&operands));
+    }
+    values.get(&id).copied()
 }
 
 /// `constant + Σ weight · term`, with differences for weights below 0 after a first term that has none, if there is one.

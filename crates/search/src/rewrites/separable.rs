@@ -1,0 +1,42 @@
+//! Sums over boxes of neighbours as two passes, which have fewer products.
+
+use std::collections::HashMap;
+
+use warploom_lang::Pipeline;
+use warploom_lang::ir::{FuncDecl, NodeKind};
+use warploom_lang::rewrite::Rewrite;
+use warploom_schedule::schedule::Problem;
+
+use crate::rewrites::List;
+
+/// The fewest points of a box for which two passes have fewer products: 2 x 3.
+const FEWEST: usize = 6;
+
+/// The problem with every sum separated that can be, along the first dimension possible; `None` if there is none.
+pub(super) fn separated(problem: &Problem) -> Option<Problem> {
+    let pipeline = problem.pipeline();
+    let large = pipeline.funcs().values().filter(|func| may_sum_a_box(pipeline, func));
+    let mut list = List { pipeline: pipeline.clone() };
+    for FuncDecl { name, dims, .. } in large {
+        // What is left of a box of three dimensions is one of two.
+        for dim in dims {
+            list.push(Rewrite::Separate { func: name.clone(), dim: dim.clone() });
+        }
+    }
+    let rewrites = list.pipeline.rewrites();
+    (rewrites.len() > pipeline.rewrites().len()).then(|| problem.rewritten(rewrites).ok())?
+}
+
+/// Whether a Func reads something at so many points that two passes may pay, so that others cost no attempt.
+fn may_sum_a_box(pipeline: &Pipeline, func: &FuncDecl) -> bool {
+    let exprs = pipeline.exprs();
+    let sums_over_domain = func.stages.iter().any(|stage| stage.domain.len() >= 2);
+    let mut reads: HashMap<NodeKind, usize> = HashMap::new();
+    let nodes = exprs.reachable(func.stages[0].values.iter().copied());
+    for kind in nodes.into_iter().map(|id| exprs[id].kind) {
+        if matches!(kind, NodeKind::Load(_) | NodeKind::Call(..)) {
+            *reads.entry(kind).or_default() += 1;
+        }
+    }
+    func.dims.len() >= 2 && (sums_over_domain || reads.values().any(|count| *count >= FEWEST))
+}
