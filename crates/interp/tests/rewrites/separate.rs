@@ -160,6 +160,7 @@ fn many_notations() {
         (clamp(row(-1) + row(1) - 100u16, 3u16, 900u16) + 3 * (row(-1) - row(1))).u8(),
         (wide(0, 0) + wide(1, 0) * 3 + 5 * (wide(0, 1) + 3 * wide(1, 1))).u8(),
         (row(-1) * Expr::from(3).u16() + row(1) * (Expr::from(1).u16() << 4u16)).u8(),
+        (row(-1) + row(0) + edge.at((x + 1 - 1, y - 2 + 2)).u16() - edge.at((1 + x - 1, y)).u16()).u8(),
         // What is left over stays in the sum.
         (row(-1) + row(0) + input.at((x, y)).u16() * 9 + x.u16() + 4).u8(),
     ];

@@ -5,6 +5,9 @@ use crate::op::BinaryOp;
 use crate::rewrite::separate::sums::{binary, number, signed};
 use crate::types::{Type, Value};
 
+/// How many weights are tried as the one that divides those of its column, because quotients of floats round.
+const MOST_PIVOTS: usize = 128;
+
 /// An outer product: the weight at a row and a column is the product of their factors.
 pub(super) struct Factors {
     pub rows: Vec<Value>,
@@ -54,12 +57,12 @@ fn of_floats(matrix: &[Vec<Value>], ty: Type) -> Vec<Factors> {
         let numbers: Vec<Vec<i64>> = matrix.iter().map(numbers).collect();
         candidates.extend(whole(&numbers).map(|(rows, columns)| Factors::of_numbers(ty, &rows, &columns)));
     }
-    for columns in matrix {
-        for (pivot, one) in columns.iter().enumerate().filter(|(_, one)| one.as_f64() != 0.0) {
-            let rows = matrix.iter().map(|row| binary(BinaryOp::Div, row[pivot], *one)).collect();
-            candidates.push(Factors { rows, columns: columns.clone() });
-        }
-    }
+    let pivots = matrix.iter().flat_map(|columns| columns.iter().enumerate().map(move |at| (columns, at)));
+    let pivots = pivots.filter(|(_, (_, one))| one.as_f64() != 0.0).take(MOST_PIVOTS);
+    candidates.extend(pivots.map(|(columns, (pivot, one))| {
+        let rows = matrix.iter().map(|row| binary(BinaryOp::Div, row[pivot], *one)).collect();
+        Factors { rows, columns: columns.clone() }
+    }));
     candidates
 }
 

@@ -7,9 +7,12 @@ use crate::ids::ExprId;
 use crate::ir::{Exprs, NodeKind, StageRef};
 use crate::op::{BinaryOp, Op};
 use crate::rewrite::separate::outer::{Factors, factors};
-use crate::rewrite::separate::sums::{Sum, weighted};
+use crate::rewrite::separate::sums::{Sum, binary, weighted};
 use crate::rewrite::separate::{Reading, Refusal, access_of, cast};
 use crate::types::{Type, Value};
+
+/// A larger box must have all its taps.
+const MOST_WEIGHTS: usize = 1 << 16;
 
 /// A term that reads one point.
 pub(super) struct Tap {
@@ -125,9 +128,16 @@ impl Group {
         let taps = || self.taps.iter();
         let rows: BTreeMap<Vec<i64>, &Tap> = taps().map(|tap| (along(tap, true), tap)).collect();
         let columns: BTreeMap<Vec<i64>, &Tap> = taps().map(|tap| (along(tap, false), tap)).collect();
-        let weights: BTreeMap<_, Value> =
-            taps().map(|tap| ((along(tap, true), along(tap, false)), tap.weight)).collect();
+        if rows.len() * columns.len() > self.taps.len().max(MOST_WEIGHTS) {
+            return Err(Refusal::NotAProduct);
+        }
+        // Indices may be written in several ways, so two taps may read one point.
         let zero = Value::zero(first.weight.ty());
+        let mut weights: BTreeMap<(Vec<i64>, Vec<i64>), Value> = BTreeMap::new();
+        for tap in taps() {
+            let weight = weights.entry((along(tap, true), along(tap, false))).or_insert(zero);
+            *weight = binary(BinaryOp::Add, *weight, tap.weight);
+        }
         let row = |row: &Vec<i64>| -> Vec<Value> {
             let column = |column: &Vec<i64>| weights.get(&(row.clone(), column.clone())).copied();
             columns.keys().map(|at| column(at).unwrap_or(zero)).collect()
