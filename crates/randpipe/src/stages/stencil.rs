@@ -132,10 +132,10 @@ impl Grower {
             return None;
         }
         let visits = taps[0].count * taps[1].count;
+        if taps.iter().all(|taps| taps.count > 1) && visits <= 25 && self.dice.chance(0.4) {
+            return Some(self.separable(f, taps, stride, extents));
+        }
         if visits <= 9 && self.dice.chance(0.4) {
-            if self.dice.chance(0.5) {
-                return Some(self.separable(f, taps, stride, extents));
-            }
             return Some(self.conv2d_unrolled(f, taps, stride, extents));
         }
         let channels = match f.extents.get(2) {

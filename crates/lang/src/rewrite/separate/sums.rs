@@ -89,14 +89,14 @@ impl Sum {
         for group in groups(draft, self) {
             match group.split(&draft.exprs, dim) {
                 Ok(_) if !is_exact(BinaryOp::Add, self.ty) && !draft.stage(at).reassociate => {
-                    result = result.or_else(|why: Refusal| Err(why.max(Refusal::Order(self.ty))));
+                    result = result.map_err(|why: Refusal| why.max(Refusal::Order(self.ty)));
                 }
                 Ok(split) => {
                     result = Ok(());
                     group.taps.iter().for_each(|tap| _ = rest.remove(&tap.term));
                     terms.extend(split.emit(draft, at, self.ty));
                 }
-                Err(why) => result = result.or_else(|other| Err(other.max(why))),
+                Err(why) => result = result.map_err(|other| other.max(why)),
             }
         }
         result?;
