@@ -138,7 +138,8 @@ impl Edges<'_> {
         if loops.is_idle() {
             return true;
         }
-        let mut vars = loops.needed.0.clone();
+        // Other stages may write where this one is not needed, and such points count too.
+        let mut vars = self.regions.funcs[along.func].region.0.clone();
         vars[along.dimension] = part;
         let Facts { inputs, varying, params, values } = &self.regions.facts;
         let rvars = &loops.domain;
