@@ -137,13 +137,14 @@ fn a_chain_of_stencils_grows_by_its_taps_only() {
 
 #[test]
 fn points_count_where_a_stage_is_not_needed_but_another_writes() {
-    let (x, z) = vars!(x, z);
+    let (x, y, z) = vars!(x, y, z);
     let edge = Input::u8("in", 1).repeat_edge();
-    let f = func("f", (x, z), 0)
-        .update(|f| f.set((clamp(edge.at(z).i32(), -1, 0), z), 1))
-        .update(|f| f.set((x, z), f.at((x, z)) + select(x.eq(0), edge.at(z).i32(), 0)));
-    let out = func("out", (x, z), f.at((x - 100, z - 50)) + f.at((x - 100, z + 50)));
-    let sizes = [("in", line(0, 9)), ("out", Region::of_extents(&[4, 4]))];
+    let f = func("f", (x, y, z), 0)
+        .update(|f| f.set((clamp(edge.at(y).i32(), -1, 0), y, z), 1))
+        .update(|f| f.set((x, y, z), f.at((x, y, z)) + select(x.eq(0), edge.at(z).i32(), 0)));
+    let out = func("out", (x, y, z), f.at((x - 9, y, z - 50)) + f.at((x - 9, y, z + 50)));
+    let sizes = [("in", line(0, 9)), ("out", Region::of_extents(&[9, 4, 4]))];
     let (region, core) = core_at([out], &sizes, "f");
-    assert_eq!((region.as_str(), core.as_str()), ("[-100, 1) x [-50, 54)", "[-100, 1) x [0, 9)"));
+    assert_eq!(region, "[-9, 1) x [0, 4) x [-50, 54)");
+    assert!(core.ends_with(" x [0, 9)"), "{core}");
 }
