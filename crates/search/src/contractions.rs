@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use smallvec::smallvec;
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{Item, Nest, Problem, RootItem, StageRef};
+use warploom_schedule::schedule::{Item, Nest, Problem, RootItem, StageRef, row_dimension};
 use warploom_schedule::{EdgeId, Load, LoopKind, NodeId, Source};
 
 use crate::bits::Bits;
@@ -252,7 +252,8 @@ impl<'a> Contraction<'a> {
         let plain = judge(sketch)?;
         let item = plain.sketch.item.with(|kernel| {
             for (nest, extents) in kernel.nests_mut().zip(&plain.extents) {
-                if let (true, [row, _, ..]) = (nest.storage.is_shared(), &extents[..]) {
+                let row = row_dimension(extents, nest.numbers.transpose).map_or(1, |d| extents[d]);
+                if nest.storage.is_shared() && extents.len() > 1 {
                     nest.numbers.pitch = u32::try_from(row | 1).ok().and_then(NonZeroU32::new);
                 }
             }

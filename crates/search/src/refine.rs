@@ -8,7 +8,7 @@ use warploom_lang::FuncId;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
     ASYNC_DEPTHS, BlockItem, Item, Kernel, Loops, Mapping, Nest, NestPlan, NodeMut, ReductionTile, RootItem,
-    StageRef, Tile,
+    StageRef, Tile, row_dimension,
 };
 
 use crate::bits::Bits;
@@ -321,10 +321,10 @@ impl<'a> Refiner<'a, '_> {
     fn pitches(&self, number: usize) -> Vec<Sketch> {
         let sketch = &self.best.sketch;
         let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
-        let (Some(nest), [first, .., last]) = (nest, self.best.extents[number].as_slice()) else {
+        let (Some(nest), extents @ [_, _, ..]) = (nest, self.best.extents[number].as_slice()) else {
             return Vec::new();
         };
-        let row = if nest.numbers.transpose { last } else { first };
+        let row = row_dimension(extents, nest.numbers.transpose).map_or(1, |d| extents[d]);
         let own = nest.numbers.pitch;
         let padded = PADS.into_iter().map(|pad| u32::try_from(row + pad));
         let all = [None].into_iter().chain(padded.map(|pitch| pitch.ok().and_then(NonZeroU32::new)));

@@ -10,7 +10,7 @@ use crate::ids::KernelId;
 use crate::node_set::NodeSet;
 use crate::schedule::flow::Read;
 use crate::schedule::footprint::{
-    Allocation, Footprint, LaunchExtent, NestFootprint, ThreadLoop, array_bytes, strides,
+    Allocation, Footprint, LaunchExtent, NestFootprint, ThreadLoop, array_bytes, row_dimension, strides,
 };
 use crate::schedule::plan::{resident_blocks, shared_bytes};
 use crate::schedule::reach::{Reach, blocks};
@@ -46,7 +46,9 @@ impl Tracer<'_> {
             if numbers.transpose {
                 order.reverse();
             }
-            let row = order.first().map_or(1, |d| points.dims[*d].extent());
+            let reaches: SmallVec<[i64; 4]> = points.dims.iter().map(Reach::extent).collect();
+            let along = row_dimension(&reaches, numbers.transpose);
+            let row = along.map_or(1, |d| reaches[d]);
             if in_warps.contains(self.problem.node(read)) {
                 allocations.push(register(info.nest.item, points, row, self.problem.types(info.nest.item)));
                 continue;
@@ -61,8 +63,8 @@ impl Tracer<'_> {
             });
             let extents: Vec<i64> = extents.collect();
             let mut padded = extents.clone();
-            if let (Some(d), Some(pitch)) = (order.first(), numbers.pitch) {
-                padded[*d] = i64::from(pitch.get()).max(padded[*d]);
+            if let (Some(d), Some(pitch)) = (along, numbers.pitch) {
+                padded[d] = i64::from(pitch.get()).max(padded[d]);
             }
             let strides = strides(&padded, order);
             let slices = self.slices_of(info);

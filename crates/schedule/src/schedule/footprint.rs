@@ -193,7 +193,7 @@ pub struct Allocation {
     pub shares: Vec<Option<(i64, i64)>>,
     /// The distance in elements between neighbours along each dimension.
     pub strides: SmallVec<[i64; 4]>,
-    /// The number of points of a row: those along the dimension with the smallest stride, if the array is in memory.
+    /// The number of points of a row, along its [dimension](row_dimension).
     pub row: i64,
     /// The number of elements of the array of one value, in all slices.
     pub elements: i64,
@@ -229,6 +229,17 @@ pub fn strides(extents: &[i64], order: impl IntoIterator<Item = usize>) -> Small
         stride = stride.saturating_mul(extents[d]);
     }
     strides
+}
+
+/// The dimension that the rows of an array run along: the first one, or the last one of a transposed array, that has more than
+/// one element.
+pub fn row_dimension(extents: &[i64], transpose: bool) -> Option<usize> {
+    let is_long = |extent: &i64| *extent > 1;
+    if transpose {
+        extents.iter().rposition(is_long).or(extents.len().checked_sub(1))
+    } else {
+        extents.iter().position(is_long).or((!extents.is_empty()).then_some(0))
+    }
 }
 
 /// The bytes of arrays with `elements` elements, one per type, including padding for alignment.

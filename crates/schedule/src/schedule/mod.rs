@@ -83,7 +83,7 @@ pub use coverage::{Coverage, Decision, Share, StageKind};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use footprint::{
     Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, LaunchExtent, MAX_REGISTER_BYTES, NestFootprint,
-    RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop, strides,
+    RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop, row_dimension, strides,
 };
 pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};
 pub use legality::{ASYNC_DEPTHS, MAX_PRIVATE_BYTES, SMALL_EXTENT};
