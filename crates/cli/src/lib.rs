@@ -115,6 +115,7 @@ Environment:
   WARPLOOM_CACHE_DIR   the folder for compiled kernels; if empty, nothing is cached. The default is $XDG_CACHE_HOME/warploom
                        or ~/.cache/warploom
   WARPLOOM_NVRTC_DIR   the first folder to search for NVRTC, CUDA's compiler
+  WARPLOOM_LAUNCH      plain: kernels never start before the previous one has ended; the default is early
   CUDA_HOME, CUDA_PATH, CUDA_ROOT, CUDA_TOOLKIT_ROOT_DIR
                        CUDA installations to search for NVRTC, after the system's libraries
   CUDA_VISIBLE_DEVICES the GPUs that the driver reports, and their order"

@@ -63,6 +63,12 @@ pub enum Error {
         /// The locations that were searched.
         tried: Vec<Attempt>,
     },
+    /// The variable that chooses the kind of launches has another value.
+    #[error("WARPLOOM_LAUNCH is `{value}`, but it can only be `early` or `plain`")]
+    Launches {
+        /// Its value.
+        value: String,
+    },
     /// The driver is too old.
     #[error(
         "the NVIDIA driver supports CUDA {}.{}, but {}.{} is needed: update it",

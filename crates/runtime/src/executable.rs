@@ -11,6 +11,7 @@ use warploom_target::program::{Buffer, Role};
 use crate::capture::is_capturing;
 use crate::error::{Doing, Error};
 use crate::kernels::{KernelFacts, Kernels};
+use crate::launch::Launches;
 use crate::memory::{Allocation, DeviceBuffer};
 use crate::nvrtc::Image;
 use crate::params;
@@ -69,6 +70,18 @@ impl Executable {
     /// The compiled image, if loading compiled the program.
     pub fn image(&self) -> Option<&Image> {
         self.kernels.image()
+    }
+
+    /// Sets how kernels follow each other from now on.
+    pub fn set_launches(&mut self, kind: Launches) {
+        self.kernels.set_launches(kind);
+        // The graph has the launches of before.
+        self.graph = None;
+    }
+
+    /// The number of launches of a run that are early.
+    pub fn early_launches(&self) -> usize {
+        self.kernels.early_launches()
     }
 
     /// Sets an input to the bytes of its elements, in the order of the buffer. A shared input
@@ -247,8 +260,12 @@ impl Executable {
     }
 
     fn enqueue(&self) -> Result<(), Error> {
+        self.enqueue_as(self.kernels.kind())
+    }
+
+    fn enqueue_as(&self, kind: Launches) -> Result<(), Error> {
         let params = self.workspace.params_address();
-        self.kernels.loaded().enqueue(self.stream(), &self.addresses(), params)
+        self.kernels.loaded().enqueue(self.stream(), &self.addresses(), params, kind)
     }
 
     /// The graph; `None` for a program without launches.
@@ -266,10 +283,18 @@ impl Executable {
         }
     }
 
+    /// A graph with early launches, or without them if the driver refuses it.
     fn capture(&self) -> Result<Option<CudaGraph>, Error> {
+        match self.capture_as(self.kernels.kind()) {
+            Err(_) if self.early_launches() > 0 => self.capture_as(Launches::Plain),
+            captured => captured,
+        }
+    }
+
+    fn capture_as(&self, kind: Launches) -> Result<Option<CudaGraph>, Error> {
         let (doing, stream) = ("capture the launches", self.stream());
         stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).doing(doing)?;
-        let launched = self.enqueue();
+        let launched = self.enqueue_as(kind);
         // The capture must end even if a launch failed.
         let graph = stream.end_capture(CUgraphInstantiate_flags(0));
         launched?;

@@ -1,9 +1,10 @@
 //! The kernels of a program on a device, ready to be launched from any thread.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUfunction_attribute;
-use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
+use cudarc::driver::{CudaFunction, CudaStream};
 use warploom_target::program::{Code, Kernel, Role};
 use warploom_target::{Device, Program};
 
@@ -11,6 +12,7 @@ use crate::caller::{DeviceBytes, DeviceBytesMut, Place, check_places};
 use crate::capture::Capture;
 use crate::error::{Doing, Error};
 use crate::gpu::Gpu;
+use crate::launch::{self, Launches};
 use crate::load;
 use crate::memory::Memory;
 use crate::nvrtc::{self, Image};
@@ -25,6 +27,7 @@ pub struct Kernels {
     loaded: Arc<Loaded>,
     image: Option<Image>,
     memory: Memory,
+    kind: Launches,
 }
 
 /// Code in the driver, and how it is launched.
@@ -38,6 +41,8 @@ pub(crate) struct Loaded {
 struct Launch {
     kernel: usize,
     iterations: Vec<i32>,
+    /// Whether it follows another one, which its kernel waits for.
+    can_be_early: bool,
 }
 
 /// The resource usage of a loaded kernel, as the driver reports it.
@@ -67,16 +72,31 @@ impl Kernels {
         // The driver keeps its own copy of the code.
         let code = std::mem::replace(&mut program.code, Code::Cubin(Vec::new()));
         let functions = load::functions(gpu.stream().context(), &program, code)?;
+        let waits =
+            functions.iter().zip(&program.kernels).map(|(function, kernel)| launch::waits(function, kernel));
+        let waits = waits.collect::<Result<Vec<bool>, Error>>()?;
         let mut launches = Vec::new();
         let flat: Result<(), Error> = program.for_each_launch(|kernel, iterations| {
             let levels = &program.kernels[kernel].iterations;
             let iterations = levels.iter().map(|&level| iterations[level] as i32).collect();
-            launches.push(Launch { kernel, iterations });
+            let can_be_early = waits[kernel] && !launches.is_empty();
+            launches.push(Launch { kernel, iterations, can_be_early });
             Ok(())
         });
         flat?;
         let loaded = Arc::new(Loaded { program, functions, launches });
-        Ok(Kernels { loaded, image, memory: gpu.memory().clone() })
+        Ok(Kernels { loaded, image, memory: gpu.memory().clone(), kind: Launches::from_environment()? })
+    }
+
+    /// Sets how kernels follow each other in runs enqueued from now on.
+    pub fn set_launches(&mut self, kind: Launches) {
+        self.kind = kind;
+    }
+
+    /// The number of launches of a run that are early.
+    pub fn early_launches(&self) -> usize {
+        let early = self.loaded.launches.iter().filter(|launch| launch.is_early(self.kind));
+        early.count()
     }
 
     /// The program, without its code.
@@ -162,7 +182,7 @@ impl Kernels {
         check_places(&places)?;
         workspace.on(stream, capture.as_ref(), |workspace| {
             workspace.set_params(stream, params)?;
-            self.loaded.enqueue(stream, &addresses, workspace.params_address())
+            self.loaded.enqueue(stream, &addresses, workspace.params_address(), self.kind)
         })
     }
 
@@ -186,6 +206,10 @@ impl Kernels {
             })
         });
         facts.collect()
+    }
+
+    pub(crate) fn kind(&self) -> Launches {
+        self.kind
     }
 
     pub(crate) fn loaded(&self) -> &Loaded {
@@ -264,10 +288,23 @@ impl Kernels {
     }
 }
 
+impl Launch {
+    fn is_early(&self, kind: Launches) -> bool {
+        self.can_be_early && kind == Launches::Early
+    }
+}
+
 impl Loaded {
     /// Enqueues all launches on buffers and params at these addresses.
-    pub(crate) fn enqueue(&self, stream: &CudaStream, buffers: &[u64], params: u64) -> Result<(), Error> {
-        self.launches.iter().try_for_each(|launch| self.enqueue_one(stream, launch, buffers, params))
+    pub(crate) fn enqueue(
+        &self,
+        stream: &CudaStream,
+        buffers: &[u64],
+        params: u64,
+        kind: Launches,
+    ) -> Result<(), Error> {
+        let each = |launch: &Launch| self.enqueue_one(stream, launch, buffers, params, launch.is_early(kind));
+        self.launches.iter().try_for_each(each)
     }
 
     /// Enqueues all launches and waits after each, so that an error names the kernel at fault.
@@ -278,7 +315,7 @@ impl Loaded {
         params: u64,
     ) -> Result<(), Error> {
         for launch in &self.launches {
-            self.enqueue_one(stream, launch, buffers, params)?;
+            self.enqueue_one(stream, launch, buffers, params, false)?;
             let kernel = &self.program.kernels[launch.kernel].entry;
             let doing = format!("run kernel `{kernel}` {:?}", launch.iterations);
             stream.synchronize().doing(&doing)?;
@@ -294,33 +331,28 @@ impl Loaded {
         launch: &Launch,
         buffers: &[u64],
         params: u64,
+        early: bool,
     ) -> Result<(), Error> {
         let kernel = &self.program.kernels[launch.kernel];
-        let mut builder = stream.launch_builder(&self.functions[launch.kernel]);
-        for &buffer in &kernel.buffers {
-            builder.arg(&buffers[buffer]);
-        }
-        if kernel.reads_params {
-            builder.arg(&params);
-        }
-        for number in launch.iterations.iter().chain(&kernel.sizes) {
-            builder.arg(number);
-        }
-        let config = LaunchConfig {
-            grid_dim: kernel.grid.into(),
-            block_dim: (kernel.threads, 1, 1),
-            shared_mem_bytes: kernel.dynamic_shared_bytes,
-        };
+        let addresses = kernel.buffers.iter().map(|&buffer| &buffers[buffer]);
+        let addresses = addresses.chain(kernel.reads_params.then_some(&params)).map(argument);
+        let numbers = launch.iterations.iter().chain(&kernel.sizes).map(argument);
+        let mut arguments: Vec<*mut c_void> = addresses.chain(numbers).collect();
+        let function = &self.functions[launch.kernel];
         // SAFETY: the arguments are those that the program declares for the kernel, in that order.
         // The workspace, which keeps the code loaded, waits for the launch before it frees its
         // memory, or a graph keeps both. Inputs and outputs have the sizes that the program
         // declares, and they are freed in the stream's order, by cudarc's events or as the caller
-        // of `DeviceBytes::at` promised. Code generation guarantees that the kernel stays in bounds.
-        let launched = unsafe { builder.launch(config) };
-        launched
-            .map(|_| ())
-            .map_err(|error| Error::driver(format!("launch kernel `{}`", kernel.entry), error))
+        // of `DeviceBytes::at` promised. Code generation guarantees that the kernel stays in bounds,
+        // and that it waits for its predecessor if it is early.
+        let launched = unsafe { launch::launch(stream, function, kernel, &mut arguments, early) };
+        launched.map_err(|error| Error::driver(format!("launch kernel `{}`", kernel.entry), error))
     }
+}
+
+/// An argument as the driver takes it, which only reads it.
+fn argument<T>(value: &T) -> *mut c_void {
+    std::ptr::from_ref(value).cast_mut().cast()
 }
 
 impl std::fmt::Debug for Kernels {
@@ -376,6 +408,7 @@ mod tests {
             reads_params: false,
             iterations: Vec::new(),
             sizes: Vec::new(),
+            waits: false,
         }
     }
 

@@ -46,6 +46,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # How kernels follow each other
+//!
+//! Kernels that wait for their predecessor themselves
+//! ([`Kernel::waits`](warploom_target::program::Kernel)) are launched early: their blocks may be
+//! scheduled before that one has ended. This needs a device of compute capability 9.0 or higher; on
+//! others, launches are plain. Graphs keep it. It never reaches beyond a run: the first kernel
+//! waits for all that precedes it on the stream, and what follows waits for the last one.
+//! [`Launches`] turns it off.
+//!
 //! # When a kernel fails
 //!
 //! An out-of-bounds access or another fault in a kernel is an [`Error::Fault`]. CUDA then rejects
@@ -70,6 +79,7 @@ mod error;
 mod executable;
 mod gpu;
 mod kernels;
+mod launch;
 mod launcher;
 mod load;
 mod memory;
@@ -97,6 +107,7 @@ pub use error::{Attempt, Error};
 pub use executable::{Executable, POISON};
 pub use gpu::Gpu;
 pub use kernels::{KernelFacts, Kernels};
+pub use launch::Launches;
 pub use launcher::Launcher;
 pub use memory::DeviceBuffer;
 pub use timing::{Mode, Sample, Timing, TimingOptions};

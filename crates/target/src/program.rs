@@ -83,6 +83,10 @@ pub struct Kernel {
     /// The numbers that it takes because they follow from the sizes and strides of this program; empty if
     /// its code is for these alone.
     pub sizes: Vec<i32>,
+    /// Whether every thread waits for the end of the launch before, ahead of all accesses to memory, in code
+    /// compiled for compute capability 9.0 or higher. Only such a kernel may be launched early.
+    #[serde(default)]
+    pub waits: bool,
 }
 
 /// A dense allocation of device memory.
@@ -334,6 +338,7 @@ mod tests {
             reads_params: false,
             iterations: Vec::new(),
             sizes: Vec::new(),
+            waits: false,
         }
     }
 

@@ -115,8 +115,9 @@ fn launches(
         let pointers = buffers.iter().map(|buffer| addresses[*buffer]).chain(words);
         let arguments: String =
             pointers.map(|at| format!(" {at}")).chain(numbers.map(|number| format!(" {number}"))).collect();
+        let launch = if target.waits && !calls.is_empty() { "launch early" } else { "launch" };
         calls.push(format!(
-            "launch {entry} grid {x} {y} {z} block {threads} 1 1 shared {dynamic_shared_bytes} on the stream:{arguments}"
+            "{launch} {entry} grid {x} {y} {z} block {threads} 1 1 shared {dynamic_shared_bytes} on the stream:{arguments}"
         ));
         Ok(())
     });

@@ -394,6 +394,54 @@ fn the_code_for_the_gpu_is_loaded() {
     assert_eq!(export.run_on("9.0", "cubin")[1], "created 209 (nil)");
 }
 
+/// The launches of a run: how, and which kernel.
+fn launched(outcome: &[String]) -> Vec<&str> {
+    let launches = outcome.iter().filter(|line| line.starts_with("launch"));
+    launches.filter_map(|line| Some(line.split_once(" grid")?.0)).collect()
+}
+
+#[test]
+fn kernels_that_wait_are_launched_early_where_all_know_how() {
+    let (pipeline, request) = awkward();
+    let (program, manifest) = default_program(&pipeline, &request);
+    let [first, others @ ..] = manifest.kernels.as_slice() else { panic!("there are kernels") };
+    assert!(!first.waits && !others.is_empty() && others.iter().all(|kernel| kernel.waits));
+    let (place, manifest) = (Place::new(), with_code(&manifest));
+    let plain: Vec<String> =
+        manifest.kernels.iter().map(|kernel| format!("launch {}", kernel.entry)).collect();
+    let mut early = plain.clone();
+    early[1..].iter_mut().for_each(|launch| *launch = launch.replace("launch", "launch early"));
+    let export = Export::new(&place, &manifest, "");
+    let run = |settings: &[(&str, &str)]| {
+        let outcome = export.run_with(settings, "");
+        launched(&outcome).into_iter().map(str::to_owned).collect::<Vec<String>>()
+    };
+    assert_eq!(run(&[]), early);
+    assert_eq!(run(&[("STUB_DRIVER", "12030"), ("STUB_CODE", "120"), ("STUB_COMPUTE", "9.0")]), early);
+    assert_eq!(run(&[("STUB_DRIVER", "12020")]), plain, "the driver has no such graphs");
+    // A new GPU can run old code, which does not wait.
+    assert_eq!(run(&[("STUB_CODE", "80")]), plain);
+    for call in ["cuDriverGetVersion", "cuFuncGetAttribute"] {
+        assert!(export.run(call).contains(&"created 999 (nil)".to_owned()), "{call}");
+    }
+    for version in [11070, 12020] {
+        let export = Export::with_cuda(&place, &manifest, version);
+        assert_eq!(launched(&export.run("")), plain, "the headers have no such launches");
+    }
+    let text = warploom::codegen::cuda::print(&program, Build::Timing);
+    assert_eq!(text.matches("    wl_await_previous();").count(), others.len());
+}
+
+#[test]
+fn a_single_launch_is_exported_as_ever() {
+    let (pipeline, request) = called("alone", &[], &[], &[]);
+    let (_, manifest) = default_program(&pipeline, &request);
+    assert_eq!(manifest.kernels.len(), 1);
+    let text = source(&with_code(&manifest), &[&[1]]);
+    assert!(!text.contains("early") && !text.contains("launched"), "{text}");
+    assert!(!manifest.to_json().unwrap().contains("waits"));
+}
+
 #[test]
 fn what_was_made_before_a_failure_is_freed() {
     let (pipeline, request) = awkward();

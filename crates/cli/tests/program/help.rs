@@ -94,7 +94,9 @@ fn a_page_fits_its_command() {
         assert!(widest <= Some(150), "{command}: {widest:?}");
     }
     let whole = place.run("--help").out;
-    for variable in ["WARPLOOM_LOG", "WARPLOOM_CACHE_DIR", "WARPLOOM_NVRTC_DIR", "CUDA_HOME"] {
+    for variable in
+        ["WARPLOOM_LOG", "WARPLOOM_CACHE_DIR", "WARPLOOM_NVRTC_DIR", "WARPLOOM_LAUNCH", "CUDA_HOME"]
+    {
         assert!(whole.contains(variable), "{variable}");
     }
     assert!(

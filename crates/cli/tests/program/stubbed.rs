@@ -88,6 +88,15 @@ impl Export<'_> {
 
     /// The same with another program, in a language that both compilers take.
     pub fn of_main<'a>(place: &'a Place, manifest: &Manifest, main: &str) -> Export<'a> {
+        Export::compiled(place, manifest, main, &[])
+    }
+
+    /// What [`Export::new`] gives with headers of this version of CUDA.
+    pub fn with_cuda<'a>(place: &'a Place, manifest: &Manifest, version: u32) -> Export<'a> {
+        Export::compiled(place, manifest, &main(manifest, ""), &[format!("-DCUDA_VERSION={version}")])
+    }
+
+    fn compiled<'a>(place: &'a Place, manifest: &Manifest, main: &str, options: &[String]) -> Export<'a> {
         let name = &manifest.name;
         let code: Vec<Vec<u8>> = manifest.code.iter().zip(0..).map(|(code, at)| bytes(code, at)).collect();
         let code: Vec<&[u8]> = code.iter().map(Vec::as_slice).collect();
@@ -101,7 +110,15 @@ impl Export<'_> {
         for (mut compiler, (language, program)) in
             compilers().into_iter().zip([("c", "exported"), ("c++", "exported++")])
         {
-            compiler.args(["-I.", "-o", program, "-x", language, "main.c", &format!("{name}.c")]);
+            compiler.args(options).args([
+                "-I.",
+                "-o",
+                program,
+                "-x",
+                language,
+                "main.c",
+                &format!("{name}.c"),
+            ]);
             compiler.args(["-x", "none", "cuda.o"]).current_dir(place.path(""));
             compile(compiler);
         }
@@ -115,9 +132,14 @@ impl Export<'_> {
 
     /// The same on a GPU of this compute capability. C and C++ do the same.
     pub fn run_on(&self, compute: &str, failing: &str) -> Vec<String> {
+        self.run_with(&[("STUB_COMPUTE", compute)], failing)
+    }
+
+    /// The same with settings of the stub.
+    pub fn run_with(&self, settings: &[(&str, &str)], failing: &str) -> Vec<String> {
         let [c, cpp] = ["exported", "exported++"].map(|program| {
             let mut command = Command::new(self.place.path(program));
-            let output = command.arg(failing).env("STUB_COMPUTE", compute).output().unwrap();
+            let output = command.arg(failing).envs(settings.iter().copied()).output().unwrap();
             assert!(output.status.success());
             String::from_utf8(output.stdout).unwrap()
         });
@@ -201,7 +223,9 @@ pub fn expected(manifest: &Manifest) -> Vec<String> {
     calls.extend(dynamic.map(attribute));
     calls.extend(["created 0".to_owned(), format!("allocate {}", manifest.workspace_bytes.max(1))]);
     calls.extend(words.map(set));
-    launches(manifest, &manifest.launches, &mut Vec::new(), &mut calls);
+    let mut launched = Vec::new();
+    launches(manifest, &manifest.launches, &mut Vec::new(), &mut launched);
+    calls.extend(launched);
     calls.extend(["ran 0", "free 0", "unload 1", "destroyed 0"].map(str::to_owned));
     calls
 }
@@ -210,7 +234,11 @@ pub fn expected(manifest: &Manifest) -> Vec<String> {
 fn launches(manifest: &Manifest, steps: &[Step], iterations: &mut Vec<u32>, calls: &mut Vec<String>) {
     for step in steps {
         match step {
-            Step::Launch(kernel) => calls.push(launch(manifest, &manifest.kernels[*kernel], iterations)),
+            Step::Launch(kernel) => {
+                let kernel = &manifest.kernels[*kernel];
+                let early = !calls.is_empty() && kernel.waits;
+                calls.push(launch(manifest, kernel, iterations, early));
+            }
             Step::Loop { count, body } => {
                 for iteration in 0..*count {
                     iterations.push(iteration);
@@ -222,7 +250,7 @@ fn launches(manifest: &Manifest, steps: &[Step], iterations: &mut Vec<u32>, call
     }
 }
 
-fn launch(manifest: &Manifest, kernel: &Kernel, iterations: &[u32]) -> String {
+fn launch(manifest: &Manifest, kernel: &Kernel, iterations: &[u32], early: bool) -> String {
     let Kernel { entry, grid: [x, y, z], threads, dynamic_shared_bytes, arguments, .. } = kernel;
     let arguments = arguments.iter().map(|argument| match *argument {
         Argument::Buffer(position) => address(position, &manifest.buffers[position]),
@@ -231,7 +259,8 @@ fn launch(manifest: &Manifest, kernel: &Kernel, iterations: &[u32]) -> String {
         Argument::Number(_) => unreachable!("the sizes are fixed"),
     });
     let arguments: String = arguments.map(|argument| format!(" {argument}")).collect();
+    let launch = if early { "launch early" } else { "launch" };
     format!(
-        "launch {entry} grid {x} {y} {z} block {threads} 1 1 shared {dynamic_shared_bytes} on the stream:{arguments}"
+        "{launch} {entry} grid {x} {y} {z} block {threads} 1 1 shared {dynamic_shared_bytes} on the stream:{arguments}"
     )
 }

@@ -6,6 +6,7 @@ use warploom_lang::ir::TableDecl;
 use warploom_lang::op::Op;
 use warploom_lang::{Id, IdVec, Type, Value};
 
+use super::chain;
 use super::expr::Printer;
 use super::lines::{LineOrigin, Tracker};
 use super::literal;
@@ -29,6 +30,9 @@ const LONG: usize = 100;
 /// The longest line that a parameter list may take.
 const WIDTH: usize = 120;
 
+/// What the wait for the previous kernel gives.
+const ORIGIN: &str = "origin";
+
 /// A bound variable: its C++ name and value range.
 #[derive(Clone)]
 struct Variable {
@@ -40,6 +44,7 @@ pub(super) struct KernelPrinter<'a> {
     program: &'a Program,
     kernel: &'a Kernel,
     usage: &'a Usage,
+    waits: bool,
     printer: Printer<'a>,
     names: Names,
     arrays: IdVec<ArrayId, String>,
@@ -65,12 +70,14 @@ impl<'a> KernelPrinter<'a> {
         program: &'a Program,
         kernel: &'a Kernel,
         usage: &'a Usage,
+        waits: bool,
         printer: Printer<'a>,
     ) -> KernelPrinter<'a> {
         KernelPrinter {
             program,
             kernel,
             usage,
+            waits,
             printer,
             names: Names::local(),
             arrays: IdVec::new(),
@@ -91,6 +98,7 @@ impl<'a> KernelPrinter<'a> {
         self.comment();
         self.signature(entry);
         self.depth = 1;
+        self.follow();
         self.declare_arrays();
         self.declare_leaves();
         self.block(&kernel.body);
@@ -135,7 +143,7 @@ impl<'a> KernelPrinter<'a> {
 
     /// Reserves our own names first, so that they are the same in every kernel.
     fn name_leaves(&mut self) {
-        for name in ["params", "shared_memory"] {
+        for name in ["params", "shared_memory"].into_iter().chain(self.waits.then_some(ORIGIN)) {
             self.names.take(name);
         }
         for &leaf in &self.usage.leaves {
@@ -198,6 +206,24 @@ impl<'a> KernelPrinter<'a> {
     /// Whether another array of the kernel aliases the same memory.
     fn shares_its_buffer(&self, array: &Array) -> bool {
         self.kernel.arrays.values().filter(|other| other.space == array.space).count() > 1
+    }
+
+    /// Waits for the previous kernel, and lets all accesses to what kernels write depend on it.
+    fn follow(&mut self) {
+        if !self.waits {
+            return;
+        }
+        for helper in [Helper::AwaitPrevious, Helper::After] {
+            self.printer.helpers.insert(helper);
+        }
+        let (wait, after) = (Helper::AwaitPrevious.name(), Helper::After.name());
+        self.line(&format!("const unsigned long long {ORIGIN} = {wait}();"));
+        for (id, array) in self.kernel.arrays.iter() {
+            if chain::changes(self.program, array.space) {
+                let name = self.arrays[id].clone();
+                self.line(&format!("{name} = {after}({name}, {ORIGIN});"));
+            }
+        }
     }
 
     fn declare_arrays(&mut self) {

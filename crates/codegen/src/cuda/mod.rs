@@ -19,11 +19,14 @@
 //!   statement.
 //! - Shared arrays are static up to [`STATIC_SHARED_BYTES`]. Beyond that, or if the length of one follows
 //!   from the sizes of a launch, they are carved from one dynamic array, and the launch must request the bytes.
+//! - Kernels of a program with several launches can be launched before their predecessor has ended
+//!   (`chain`): they wait for it themselves.
 //! - Constant tables are static arrays of the kernels that read them.
 //! - A loop whose count follows from the sizes is unrolled as its usual count suggests (`unroll`).
 //! - Characters that identifiers cannot hold are replaced. Names that clash with each other, with
 //!   C++ or with CUDA get a number. The same program always gives the same text.
 
+mod chain;
 mod convert;
 mod elementary;
 mod expr;
@@ -105,12 +108,13 @@ fn kernels(
     build: Build,
 ) -> Listing {
     let _pass = tracing::debug_span!("print").entered();
+    let waiting = chain::waiting(program);
     let mut helpers = Helpers::default();
     let (mut text, mut lines) = (String::new(), Vec::new());
     for id in which {
         let usage = Usage::of(program, id);
         let printer = Printer { build, helpers: &mut helpers };
-        let kernel = KernelPrinter::new(program, &program.kernels[id], &usage, printer);
+        let kernel = KernelPrinter::new(program, &program.kernels[id], &usage, waiting[id], printer);
         let (kernel, origins) = kernel.print(id, &entries[id]);
         text.push('\n');
         text.push_str(&kernel);
@@ -155,8 +159,9 @@ pub fn describe_at(
     Ok(described)
 }
 
-/// Like `describe`, with one translation unit per kernel. The text of each depends on that kernel
-/// alone, so the compiled code can be reused for other schedules that contain the same kernel.
+/// Like `describe`, with one translation unit per kernel. The text of each depends only on that kernel
+/// and on whether a launch comes before it, so the compiled code can be reused for other
+/// schedules that contain the same kernel.
 pub fn describe_in_parts(program: &Program, build: Build) -> target::Program {
     let entries = entries(program);
     let part = |id| target::Code::Source {
@@ -178,7 +183,7 @@ pub(crate) fn sizes_of(program: &Program, kernel: KernelId) -> Vec<u32> {
 }
 
 fn with_code(program: &Program, code: target::Code) -> target::Program {
-    let entries = entries(program);
+    let (entries, waiting) = (entries(program), chain::waiting(program));
     let kernels = program.kernels.iter().map(|(id, kernel)| {
         let usage = Usage::of(program, id);
         let shared = kernel.shared_bytes();
@@ -192,6 +197,7 @@ fn with_code(program: &Program, code: target::Code) -> target::Program {
             reads_params: usage.reads_params(),
             iterations: usage.iterations().into_iter().map(usize::from).collect(),
             sizes: Vec::new(),
+            waits: waiting[id],
         }
     });
     let buffers = program.buffers.values().filter_map(|buffer| {

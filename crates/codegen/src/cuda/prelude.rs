@@ -15,6 +15,10 @@ use crate::ir::AtomicOp;
 /// A helper function that kernels may call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Helper {
+    /// Waits for the end of the previous kernel.
+    AwaitPrevious,
+    /// A pointer to what that kernel may have changed.
+    After,
     /// Euclidean quotient of `int`.
     DivInt,
     /// Quotient of `unsigned`, 0 for a zero divisor.
@@ -110,7 +114,9 @@ pub(super) enum Helper {
 
 impl Helper {
     /// All helpers except atomics, each after those it calls.
-    const ALL: [Helper; 67] = [
+    const ALL: [Helper; 69] = [
+        Helper::AwaitPrevious,
+        Helper::After,
         Helper::DivInt,
         Helper::DivUnsigned,
         Helper::ModInt,
@@ -183,6 +189,8 @@ impl Helper {
     /// The name of the C++ function. Helpers with the same name are overloads.
     pub(super) fn name(self) -> &'static str {
         match self {
+            Helper::AwaitPrevious => "wl_await_previous",
+            Helper::After => "wl_after",
             Helper::DivInt | Helper::DivUnsigned => "wl_div",
             Helper::ModInt | Helper::ModUnsigned | Helper::ModFloat => "wl_mod",
             Helper::Abs => "wl_abs",
@@ -279,6 +287,8 @@ impl Helper {
 
     fn text(self) -> String {
         match self {
+            Helper::AwaitPrevious => AWAIT_PREVIOUS.to_string(),
+            Helper::After => AFTER.to_string(),
             Helper::DivInt => DIV_INT.to_string(),
             Helper::DivUnsigned => DIV_UNSIGNED.to_string(),
             Helper::ModInt => MOD_INT.to_string(),
@@ -376,6 +386,25 @@ impl Helpers {
         })
     }
 }
+
+const AWAIT_PREVIOUS: &str = "\
+// Waits until the previous kernel has ended and what it wrote can be read. Gives 0, which the compiler does not know.
+static __device__ __forceinline__ unsigned long long wl_await_previous() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    unsigned long long origin;
+    asm volatile(\"griddepcontrol.wait;\\n\\tmov.u64 %0, 0;\" : \"=l\"(origin) :: \"memory\");
+    return origin;
+#else
+    return 0;
+#endif
+}";
+
+const AFTER: &str = "\
+// The same pointer. Accesses through it cannot be moved before the wait that gave the origin.
+template <typename T>
+static __device__ __forceinline__ T* wl_after(T* pointer, unsigned long long origin) {
+    return (T*)((char*)pointer + origin);
+}";
 
 const DIV_INT: &str = "\
 // Quotient whose remainder is never negative; 0 for b = 0.

@@ -215,6 +215,10 @@ pub struct Kernel {
     pub dynamic_shared_bytes: u32,
     /// What each launch passes, in parameter order.
     pub arguments: Vec<Argument>,
+    /// Whether it waits for the launch before it, in code for compute capability 9.0 or higher. It may then be launched
+    /// early, with the attribute for programmatic stream serialization.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
     /// Blocks along x, y and z at any sizes; `null` if they are fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<[String; 3]>,
@@ -412,6 +416,7 @@ impl Kernel {
             static_shared_bytes: kernel.shared_bytes - kernel.dynamic_shared_bytes,
             dynamic_shared_bytes: kernel.dynamic_shared_bytes,
             arguments: buffers.chain(words).chain(iterations).collect(),
+            waits: kernel.waits,
             blocks: None,
             shared: None,
             numbers: Vec::new(),
@@ -452,6 +457,7 @@ fn names(program: &target::Program) -> Names {
         "numbers",
         "grid",
         "kernels",
+        "launched",
     ] {
         names.take(function);
     }

@@ -18,6 +18,12 @@ const BYTES_A_LINE: usize = 24;
 const BITS_OF: &str = include_str!("bits_of.c");
 const BITS_OF_DOUBLE: &str = include_str!("bits_of_double.c");
 
+/// Finds out whether a kernel that waits can be launched early.
+const FIND_EARLY: &str = "        if (result == CUDA_SUCCESS && waits[i]) {
+            result = find_early(*function, &pipeline->early[i]);
+        }
+";
+
 /// Prints the definitions of what [`header`](super::header()) declares. `code` is the content of
 /// each file of [`Manifest::code`], which is embedded. If there is none, the user has to supply a
 /// file.
@@ -32,9 +38,16 @@ pub fn source(manifest: &Manifest, code: &[&[u8]]) -> String {
         let Kernel { entry, grid: [x, y, z], threads, dynamic_shared_bytes, .. } = kernel;
         format!("    {{\"{entry}\", {{{x}, {y}, {z}}}, {threads}, {dynamic_shared_bytes}}},\n")
     });
+    // A program of one launch needs nothing of this.
+    let chained = |text: &str| if is_chained(manifest) { text.to_string() } else { String::new() };
     fill(
         include_str!("template.c"),
         &[
+            ("early_field", chained("    bool early[KERNELS];\n")),
+            ("early", chained(&early(manifest))),
+            ("find_early", chained(FIND_EARLY)),
+            ("follows", chained(", bool follows")),
+            ("launch_early", chained(include_str!("launch_early.c"))),
             ("title", in_comment(&manifest.pipeline)),
             ("name", name.clone()),
             ("numbers", numbers.collect()),
@@ -56,6 +69,17 @@ pub fn source(manifest: &Manifest, code: &[&[u8]]) -> String {
             ("launches", launches(manifest, &manifest.launches, 0, &mut manifest.loop_counts.iter())),
         ],
     )
+}
+
+/// Whether kernels may be launched before the one before them has ended.
+fn is_chained(manifest: &Manifest) -> bool {
+    manifest.kernels.iter().any(|kernel| kernel.waits)
+}
+
+/// Which kernels may be launched early, and the function that asks the driver whether they can.
+fn early(manifest: &Manifest) -> String {
+    let waits: Vec<String> = manifest.kernels.iter().map(|kernel| kernel.waits.to_string()).collect();
+    fill(include_str!("early.c"), &[("waits", waits.join(", "))])
 }
 
 /// The code as C arrays, and the function that loads the right one; empty if there is no code.
@@ -231,6 +255,9 @@ fn locals(manifest: &Manifest) -> String {
         };
         text += &format!("    CUdeviceptr {name} = {place};\n");
     }
+    if is_chained(manifest) {
+        text += "    int launched = 0;\n";
+    }
     text + &match manifest.words_offset {
         Some(offset) => format!(
             "    CUdeviceptr words = workspace + {};\n    \
@@ -250,6 +277,7 @@ fn launches<'m>(
     counts: &mut impl Iterator<Item = &'m Option<String>>,
 ) -> String {
     let indent = "    ".repeat(level + 1);
+    let follows = if is_chained(manifest) { ", launched++ > 0" } else { "" };
     let mut text = String::new();
     for step in steps {
         match step {
@@ -267,7 +295,7 @@ fn launches<'m>(
                     "{indent}{{\n\
                      {}\
                      {indent}    void *arguments[] = {{{arguments}}};\n\
-                     {indent}    result = launch(pipeline, stream, {entry}, {}, {}, arguments);\n\
+                     {indent}    result = launch(pipeline, stream, {entry}, {}, {}, arguments{follows});\n\
                      {indent}}}\n\
                      {indent}if (result != CUDA_SUCCESS) {{\n{indent}    return result;\n{indent}}}\n",
                     numbers(kernel, &indent),

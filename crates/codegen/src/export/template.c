@@ -22,6 +22,7 @@ static const struct {
 struct @name@_pipeline {
     CUmodule module;
     CUfunction functions[KERNELS];
+@early_field@
 };
 
 @code@
@@ -33,6 +34,7 @@ static CUresult load(@name@_pipeline *pipeline, const char *file)
     return @load_own@;
 }
 
+@early@
 static CUresult find_kernels(@name@_pipeline *pipeline)
 {
     for (int i = 0; i < KERNELS; i++) {
@@ -46,6 +48,7 @@ static CUresult find_kernels(@name@_pipeline *pipeline)
                 return CUDA_ERROR_NO_BINARY_FOR_GPU;
             }
         }
+@find_early@
         if (result != CUDA_SUCCESS) {
             return result;
         }
@@ -91,8 +94,9 @@ CUresult @name@_allocate_workspace(@size_parameter@CUdeviceptr *workspace)
 
 @params@
 static CUresult launch(const @name@_pipeline *pipeline, CUstream stream, int kernel, const unsigned int *grid,
-                       unsigned int dynamic_shared_bytes, void **arguments)
+                       unsigned int dynamic_shared_bytes, void **arguments@follows@)
 {
+@launch_early@
     return cuLaunchKernel(pipeline->functions[kernel], grid[0], grid[1], grid[2], kernels[kernel].threads, 1, 1,
                           dynamic_shared_bytes, stream, arguments, NULL);
 }

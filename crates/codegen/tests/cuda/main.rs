@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod addresses;
+mod chain;
 mod gpu;
 mod large;
 mod lines;

@@ -32,6 +32,7 @@ pub fn kernel(entry: &str, buffers: &[usize]) -> Kernel {
         reads_params: false,
         iterations: Vec::new(),
         sizes: Vec::new(),
+        waits: false,
     }
 }
 

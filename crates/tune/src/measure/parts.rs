@@ -56,6 +56,7 @@ mod tests {
             reads_params: false,
             iterations: Vec::new(),
             sizes: Vec::new(),
+            waits: false,
         }
     }
 

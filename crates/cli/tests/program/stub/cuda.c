@@ -1,5 +1,6 @@
 /* A driver that does nothing but say what was asked of it, and fails where it is told to. Its GPU has the compute
- * capability of STUB_COMPUTE in the environment, 9.0 unless given. */
+ * capability of STUB_COMPUTE in the environment, 9.0 unless given; its driver has the version of STUB_DRIVER, 13000
+ * unless given; and code was compiled for the architecture of STUB_CODE, 90 unless given. */
 
 #include "cuda.h"
 
@@ -42,6 +43,18 @@ static int fails(const char *call)
 CUresult cuInit(unsigned int flags)
 {
     return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static int setting(const char *variable, int usual)
+{
+    const char *given = getenv(variable);
+    return given != NULL ? atoi(given) : usual;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+    *version = setting("STUB_DRIVER", 13000);
+    return fails("cuDriverGetVersion") ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
@@ -116,6 +129,13 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     return CUDA_SUCCESS;
 }
 
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
+{
+    if (attribute != CU_FUNC_ATTRIBUTE_PTX_VERSION || function == NULL) return CUDA_ERROR_INVALID_VALUE;
+    *value = setting("STUB_CODE", 90);
+    return fails("cuFuncGetAttribute") ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
 {
     printf("attribute %d of %s: %d\n", attribute, function->name, value);
@@ -175,14 +195,13 @@ CUresult cuStreamSynchronize(CUstream stream)
     return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                        unsigned int block_x, unsigned int block_y, unsigned int block_z,
-                        unsigned int shared_bytes, CUstream stream, void **arguments, void **extra)
+static CUresult say_launch(const char *kind, CUfunction function, const unsigned int *grid, const unsigned int *block,
+                           unsigned int shared_bytes, CUstream stream, void **arguments, void **extra)
 {
-    printf("launch %s grid %u %u %u block %u %u %u shared %u%s%s:", function->name, grid_x, grid_y, grid_z, block_x,
-           block_y, block_z, shared_bytes, stream ? " on the stream" : "", extra ? " with extras" : "");
-    for (const char *kind = arguments_of(function->name); *kind; kind++, arguments++) {
-        if (*kind == 'p') {
+    printf("%s %s grid %u %u %u block %u %u %u shared %u%s%s:", kind, function->name, grid[0], grid[1], grid[2], block[0],
+           block[1], block[2], shared_bytes, stream ? " on the stream" : "", extra ? " with extras" : "");
+    for (const char *argument = arguments_of(function->name); *argument; argument++, arguments++) {
+        if (*argument == 'p') {
             printf(" %llu", *(CUdeviceptr *)*arguments);
         } else {
             printf(" %d", *(int *)*arguments);
@@ -191,3 +210,24 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     printf("\n");
     return fails("cuLaunchKernel") ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z,
+                        unsigned int shared_bytes, CUstream stream, void **arguments, void **extra)
+{
+    unsigned int grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
+    return say_launch("launch", function, grid, block, shared_bytes, stream, arguments, extra);
+}
+
+#if CUDA_VERSION >= 11080
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra)
+{
+    unsigned int grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
+    unsigned int block[3] = {config->blockDimX, config->blockDimY, config->blockDimZ};
+    if (config->numAttrs != 1 || config->attrs->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        || config->attrs->value.programmaticStreamSerializationAllowed != 1) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return say_launch("launch early", function, grid, block, config->sharedMemBytes, config->hStream, arguments, extra);
+}
+#endif

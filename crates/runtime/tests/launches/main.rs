@@ -1,6 +1,8 @@
 //! Launches on streams and memory of the caller, from several streams and threads and in graphs.
 //! Without a device, every test that needs one reports that it was skipped.
 
+mod early;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::sync::Arc;
