@@ -138,7 +138,7 @@ fn a_missing_wait_is_noticed() {
 #[test]
 #[should_panic(expected = "one too early")]
 fn a_pointer_that_does_not_depend_on_the_wait_is_noticed() {
-    check("one too early", &without("out = wl_after("));
+    check("one too early", &without(" = wl_after("));
 }
 
 /// How often each instruction for global memory occurs.

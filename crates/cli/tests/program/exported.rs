@@ -429,7 +429,7 @@ fn kernels_that_wait_are_launched_early_where_all_know_how() {
         assert_eq!(launched(&export.run("")), plain, "the headers have no such launches");
     }
     let text = warploom::codegen::cuda::print(&program, Build::Timing);
-    assert_eq!(text.matches("    wl_await_previous();").count(), others.len());
+    assert_eq!(text.matches("origin = wl_await_previous();").count(), others.len());
 }
 
 #[test]
