@@ -8,7 +8,7 @@ use warploom_lang::FuncId;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
     ASYNC_DEPTHS, BlockItem, Item, Kernel, Loops, Mapping, Nest, NestPlan, NodeMut, ReductionTile, RootItem,
-    StageRef, Tile, row_dimension,
+    StageRef, ThreadTiles, Tile, row_dimension,
 };
 
 use crate::bits::Bits;
@@ -17,6 +17,7 @@ use crate::follow::refollow;
 use crate::interleave::{adjacent, interleaved};
 use crate::kernels::{Shape, Tiler};
 use crate::reductions::{Variant, in_threads, tiled};
+use crate::rows::along_rows;
 use crate::shares::{atomic_shares, refitted, shares};
 use crate::space::Space;
 use crate::staging::best_copies;
@@ -45,6 +46,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
     for _ in 0..MAX_ROUNDS {
         let before = refiner.best.cost();
         refiner.own_tiles();
+        let along_rows = refiner.along_rows();
+        refiner.take(along_rows);
         for number in 0..refiner.best.extents.len() {
             let mappings = refiner.mappings(number);
             refiner.take(mappings);
@@ -83,6 +86,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
     sketches.extend(refiner.resident());
     sketches.extend(refiner.regrouped());
     sketches.extend(refiner.depths());
+    sketches.extend(refiner.along_rows());
     if let Some((tiler, shape)) = refiner.own_shape() {
         sketches.extend(tiler.neighbours(&shape).iter().map(|shape| refiner.reshaped(&tiler, shape)));
     }
@@ -152,14 +156,28 @@ impl<'a> Refiner<'a, '_> {
         Some((tiler, shape))
     }
 
-    /// The kernel with another shape of its own nest. Private nests follow the new shape; shared
-    /// nests keep their number of threads and adapt to the new extents. Points stay in groups.
+    /// The kernel with another shape of its own nest.
     fn reshaped(&self, tiler: &Tiler<'_>, shape: &Shape) -> Sketch {
+        self.with_own(tiler.block(shape), tiler.thread_tiles(shape))
+    }
+
+    /// The kernel with threads along its rows, if its own nest is flat.
+    fn along_rows(&self) -> Vec<Sketch> {
+        let (space, sketch) = (self.space(), &self.best.sketch);
+        let is_flat = |kernel: &&Kernel| kernel.nests().last().is_some_and(|own| own.mapping.is_flat());
+        let Some(kernel) = sketch.item.kernels().next().filter(is_flat) else { return Vec::new() };
+        let shapes = along_rows(&space.stage(sketch.own).pure, &kernel.block);
+        shapes.into_iter().map(|(block, tiles)| self.with_own(block, tiles)).collect()
+    }
+
+    /// The kernel with other blocks and another mapping of its own nest. Private nests follow it; shared
+    /// nests keep their number of threads and adapt to the new extents. Points stay in groups.
+    fn with_own(&self, block: Vec<Tile>, tiles: ThreadTiles) -> Sketch {
         let sketch = &self.best.sketch;
         let mut item = adjacent(&sketch.item).with(|kernel| {
-            kernel.block = tiler.block(shape);
+            kernel.block = block;
             if let Some(own) = kernel.nests_mut().last() {
-                own.mapping = tiler.thread_tiles(shape).into();
+                own.mapping = tiles.into();
             }
             refollow(self.space(), kernel, self.inlined);
         });

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use smallvec::smallvec;
 use warploom_lang::FuncId;
 use warploom_lang::rewrite::Rewrite;
-use warploom_schedule::schedule::{RootItem, Size, StageRef, Tile};
+use warploom_schedule::schedule::{RootItem, Size, StageRef, ThreadTiles, Tile};
 
 use crate::evaluate::Evaluator;
 use crate::expand::accepted;
@@ -28,6 +28,9 @@ const MOST_POINTS: i64 = 1 << 14;
 
 /// Neighbouring points of a dimension that a block does not own as a whole.
 const NEIGHBOURS: i64 = 32;
+
+/// Threads along a row.
+const ROW_THREADS: [u32; 3] = [128, 256, 512];
 
 /// Dimensions up to this extent are never whole: they are channels, not rows.
 const CHANNELS: i64 = 8;
@@ -116,6 +119,30 @@ fn tiles(pure: &[Span], mut block: Vec<i64>) -> Vec<Tile> {
     pure.iter().zip(block).map(tile).collect()
 }
 
+/// Blocks and threads for the own nest of a kernel of whole rows: threads along its longest dimension, which compute all channels
+/// of a point. What channels have in common is then computed once.
+pub(crate) fn along_rows(pure: &[Span], block: &[Tile]) -> Vec<(Vec<Tile>, ThreadTiles)> {
+    let is_channel = |span: &Span| span.extent > 1 && span.extent <= CHANNELS;
+    let points = |span: &Span| {
+        let tile = block.iter().find(|tile| tile.dim == span.dim);
+        tile.map_or(1, |tile| tile.size.of(span.extent))
+    };
+    let rows = pure.iter().filter(|span| !is_channel(span));
+    let Some(longest) = rows.max_by_key(|span| points(span)) else { return Vec::new() };
+    let channels: Vec<Tile> = pure
+        .iter()
+        .filter(|span| is_channel(span))
+        .map(|span| Tile { dim: span.dim, size: Size::All })
+        .collect();
+    let whole = |tile: &Tile| *channels.iter().find(|channel| channel.dim == tile.dim).unwrap_or(tile);
+    let with = |threads: u32| {
+        let threads = vec![Tile { dim: longest.dim, size: Size::Of(threads) }];
+        let tiles = ThreadTiles { threads, unroll: !channels.is_empty(), serial: channels.clone() };
+        (block.iter().map(whole).collect(), tiles)
+    };
+    ROW_THREADS.into_iter().filter(|threads| i64::from(*threads) <= points(longest)).map(with).collect()
+}
+
 /// The state in which the kernel of a stage has these blocks, and computes all Funcs that only it reads and that no two
 /// blocks share a point of. `None` if there are none.
 fn grown(
@@ -166,4 +193,25 @@ fn with_func(
     let places = Places::new(evaluator.space, state, func);
     let kern = places.owned(owner, evaluator, counts)?;
     Some(Child::new(state, smallvec![kern], Some(func), Some(places.inlined.clone())).state())
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_schedule::LoopKind;
+
+    use super::*;
+
+    #[test]
+    fn threads_run_along_rows_and_compute_all_channels() {
+        let span = |d: usize, extent: i64| Span { dim: LoopKind::Pure(d), extent };
+        let tile = |d: usize, size: Size| Tile { dim: LoopKind::Pure(d), size };
+        let block = [tile(0, Size::All), tile(1, Size::Of(1)), tile(2, Size::Of(1))];
+        let found = along_rows(&[span(0, 300), span(1, 2000), span(2, 3)], &block);
+        let threads: Vec<&[Tile]> = found.iter().map(|(_, tiles)| tiles.threads.as_slice()).collect();
+        assert_eq!(threads, [[tile(0, Size::Of(128))], [tile(0, Size::Of(256))]], "rows of 300 points");
+        for (block, tiles) in &found {
+            assert_eq!(block[..], [tile(0, Size::All), tile(1, Size::Of(1)), tile(2, Size::All)]);
+            assert_eq!((tiles.serial.as_slice(), tiles.unroll), (&[tile(2, Size::All)][..], true));
+        }
+    }
 }
