@@ -1,7 +1,7 @@
 //! How the kernels of a program follow each other, for launches that overlap.
 //!
 //! On devices that can, a runtime launches a kernel early: its blocks may be scheduled when all blocks of the kernel
-//! before it have ended, while its launch is still being completed (CUDA calls this programmatic dependent launch).
+//! before it have ended, although that launch is not complete yet (CUDA calls this programmatic dependent launch).
 //! What that asks of the text:
 //!
 //! - A kernel that starts early waits, in all its threads and before it touches memory, until the
@@ -13,7 +13,8 @@
 //!   says. So the wait gives a zero that the compiler does not know, and all pointers to such memory are advanced by it:
 //!   no access can come before the wait that its address depends on. What the compiler knows of the pointers stays, and
 //!   loads are still `ld.global.nc`. They load the right values, since no block of the kernel before runs when the
-//!   wait has ended, and none of the kernel after it has begun.
+//!   wait has ended, and none of the kernel after it has begun. The assembler does know the zero, but moves no access
+//!   across the wait itself.
 //! - The zero counts bytes. If it counts elements, NVRTC 13.0 adds it to every index, in 64 bits.
 //! - No kernel writes inputs, tables and Params. They may be read early.
 //!
@@ -24,7 +25,14 @@
 
 use warploom_lang::IdVec;
 
-use crate::ir::{KernelId, Launch, Program, Space};
+use super::prelude::Helper;
+use crate::ir::{ArrayId, Kernel, KernelId, Launch, Program, Space};
+
+/// What the wait for the previous kernel gives.
+pub(super) const ORIGIN: &str = "origin";
+
+/// What a kernel that waits calls.
+pub(super) const HELPERS: [Helper; 2] = [Helper::AwaitPrevious, Helper::After];
 
 /// For every kernel, whether a launch of it follows another launch, so that it may start early and has to wait.
 pub(super) fn waiting(program: &Program) -> IdVec<KernelId, bool> {
@@ -47,7 +55,19 @@ fn follow(launches: &[Launch], any: &mut bool, waiting: &mut IdVec<KernelId, boo
     }
 }
 
+/// The first lines of a kernel that waits, whose arrays have these names.
+pub(super) fn beginning(program: &Program, kernel: &Kernel, names: &IdVec<ArrayId, String>) -> Vec<String> {
+    let [wait, after] = HELPERS.map(Helper::name);
+    let wait = format!("const unsigned long long {ORIGIN} = {wait}();");
+    let changing = kernel.arrays.iter().filter(|(_, array)| changes(program, array.space));
+    let pointers = changing.map(|(id, _)| {
+        let name = &names[id];
+        format!("{name} = {after}({name}, {ORIGIN});")
+    });
+    std::iter::once(wait).chain(pointers).collect()
+}
+
 /// Whether an array is memory that a kernel writes.
-pub(super) fn changes(program: &Program, space: Space) -> bool {
+fn changes(program: &Program, space: Space) -> bool {
     matches!(space, Space::Global(buffer) if !program.buffers[buffer].role.is_constant())
 }

@@ -30,9 +30,6 @@ const LONG: usize = 100;
 /// The longest line that a parameter list may take.
 const WIDTH: usize = 120;
 
-/// What the wait for the previous kernel gives.
-const ORIGIN: &str = "origin";
-
 /// A bound variable: its C++ name and value range.
 #[derive(Clone)]
 struct Variable {
@@ -143,7 +140,7 @@ impl<'a> KernelPrinter<'a> {
 
     /// Reserves our own names first, so that they are the same in every kernel.
     fn name_leaves(&mut self) {
-        for name in ["params", "shared_memory"].into_iter().chain(self.waits.then_some(ORIGIN)) {
+        for name in ["params", "shared_memory"].into_iter().chain(self.waits.then_some(chain::ORIGIN)) {
             self.names.take(name);
         }
         for &leaf in &self.usage.leaves {
@@ -208,21 +205,12 @@ impl<'a> KernelPrinter<'a> {
         self.kernel.arrays.values().filter(|other| other.space == array.space).count() > 1
     }
 
-    /// Waits for the previous kernel, and lets all accesses to what kernels write depend on it.
+    /// Waits for the previous kernel, if there may be one.
     fn follow(&mut self) {
-        if !self.waits {
-            return;
-        }
-        for helper in [Helper::AwaitPrevious, Helper::After] {
-            self.printer.helpers.insert(helper);
-        }
-        let (wait, after) = (Helper::AwaitPrevious.name(), Helper::After.name());
-        self.line(&format!("const unsigned long long {ORIGIN} = {wait}();"));
-        for (id, array) in self.kernel.arrays.iter() {
-            if chain::changes(self.program, array.space) {
-                let name = self.arrays[id].clone();
-                self.line(&format!("{name} = {after}({name}, {ORIGIN});"));
-            }
+        if self.waits {
+            chain::HELPERS.into_iter().for_each(|helper| self.printer.helpers.insert(helper));
+            let lines = chain::beginning(self.program, self.kernel, &self.arrays);
+            lines.iter().for_each(|line| self.line(line));
         }
     }
 
