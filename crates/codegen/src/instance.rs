@@ -267,6 +267,9 @@ fn stmts(body: &[Stmt], renamed: &IdVec<NodeId, NodeId>, scalars: &[i32]) -> Vec
             Stmt::Copy { array, index, value } => {
                 Stmt::Copy { array: *array, index: of(index), value: of(value) }
             }
+            Stmt::Vector { to, at, from, index, width } => {
+                Stmt::Vector { to: *to, at: of(at), from: *from, index: of(index), width: *width }
+            }
             Stmt::Commit => Stmt::Commit,
             Stmt::Wait(groups) => Stmt::Wait(*groups),
             Stmt::Atomic { op, array, index, value } => {

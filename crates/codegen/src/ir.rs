@@ -46,6 +46,9 @@
 //!   other threads see it after a barrier that follows. [`Stmt::Commit`] makes a group of the thread's copies since the last one,
 //!   and a wait ends when all but the given number of the latest groups have arrived. Like barriers, both are where all threads
 //!   come by. A copy moves 4 or 8 bytes, from a buffer that the kernel does not write.
+//! - **Vectors** ([`Stmt::Vector`]) move adjacent elements between a buffer and a per-thread array. They are a power of two in
+//!   number and at most [`VECTOR_BYTES`] long, and their first index in the buffer is a multiple of their number. The caller
+//!   places such a buffer at a multiple of [`VECTOR_BYTES`].
 //! - **Atomics** work on 32-bit elements of shared and global memory; those of bits on integers.
 //! - **Arrays** in global memory match their buffers, and inputs and constant tables are not written. Shared and
 //!   per-thread arrays are uninitialised when a block starts.
@@ -96,6 +99,9 @@ warploom_lang::define_ids! {
     #[derive(Serialize, Deserialize)]
     StridesId;
 }
+
+/// The bytes of the longest vector.
+pub const VECTOR_BYTES: usize = 16;
 
 /// The most elements of an array that `i32` indices can address.
 pub const NARROW_ELEMENTS: u32 = 1 << 31;
@@ -477,6 +483,19 @@ pub enum Stmt {
         /// The element to copy: a load.
         value: NodeId,
     },
+    /// Moves adjacent elements between a buffer and a per-thread array, with one access of the buffer.
+    Vector {
+        /// The array to write.
+        to: ArrayId,
+        /// Index of the first element to write.
+        at: NodeId,
+        /// The array to read.
+        from: ArrayId,
+        /// Index of the first element to read.
+        index: NodeId,
+        /// The number of elements.
+        width: u32,
+    },
     /// Makes a group of this thread's copies since its last group.
     Commit,
     /// This thread waits until at most so many of its latest groups are under way.
@@ -533,6 +552,7 @@ impl Stmt {
             | Stmt::Shuffle { .. }
             | Stmt::Store { .. }
             | Stmt::Copy { .. }
+            | Stmt::Vector { .. }
             | Stmt::Commit
             | Stmt::Wait(_)
             | Stmt::Atomic { .. }
@@ -548,6 +568,7 @@ impl Stmt {
             Stmt::Store { index, value, .. }
             | Stmt::Copy { index, value, .. }
             | Stmt::Atomic { index, value, .. } => smallvec![index, value],
+            Stmt::Vector { at, index, .. } => smallvec![at, index],
             Stmt::If { condition, .. } => smallvec![condition],
             Stmt::For { .. } | Stmt::Commit | Stmt::Wait(_) | Stmt::Barrier => SmallVec::new(),
         }
@@ -556,7 +577,18 @@ impl Stmt {
     /// The array that the statement itself writes to.
     pub fn written(&self) -> Option<ArrayId> {
         match *self {
-            Stmt::Store { array, .. } | Stmt::Copy { array, .. } | Stmt::Atomic { array, .. } => Some(array),
+            Stmt::Store { array, .. }
+            | Stmt::Copy { array, .. }
+            | Stmt::Vector { to: array, .. }
+            | Stmt::Atomic { array, .. } => Some(array),
+            _ => None,
+        }
+    }
+
+    /// The array that the statement reads other than by a load.
+    pub fn moved(&self) -> Option<ArrayId> {
+        match *self {
+            Stmt::Vector { from, .. } => Some(from),
             _ => None,
         }
     }

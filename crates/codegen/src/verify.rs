@@ -4,6 +4,7 @@ mod atomics;
 mod error;
 mod nodes;
 mod values;
+mod vectors;
 
 use tracing::debug_span;
 use warploom_lang::Type;
@@ -85,6 +86,7 @@ impl Verifier<'_> {
                 self.write(*array, *index, *value)?;
                 self.copy(*array, *value)?;
             }
+            Stmt::Vector { to, at, from, index, width } => self.vector((*to, *at), (*from, *index), *width)?,
             Stmt::Commit | Stmt::Wait(_) if !uniform => return Err(Fault::DivergentWait),
             Stmt::Commit | Stmt::Wait(_) => {}
             Stmt::Atomic { op, array, index, value } => {

@@ -1,4 +1,4 @@
-//! Mutants: kernels with one barrier, atomic, shuffle, commit or wait removed or altered, to test that the checks notice.
+//! Mutants: kernels with one barrier, atomic, shuffle, vector, commit or wait removed or altered, to test that the checks notice.
 //!
 //! A mutant that the verifier, the simulator and the comparison of outputs all accept *survives*. Either the
 //! statement has no effect in that case, and [`Survival`] says why, or one of the checks has a gap.
@@ -9,7 +9,7 @@ mod run;
 
 use std::fmt;
 
-use warploom_codegen::ir::{Array, AtomicOp, Kernel, KernelNode, NodeId, NodeKind, Stmt};
+use warploom_codegen::ir::{Array, AtomicOp, Kernel, KernelNode, NodeId, NodeKind, Space, Stmt};
 use warploom_codegen::lower;
 use warploom_codegen::verify::StmtPath;
 use warploom_lang::op::{BinaryOp, Op};
@@ -36,6 +36,8 @@ pub enum Mutation {
     NoShuffle,
     /// A shuffle takes the value of a neighbouring lane.
     OtherLane,
+    /// A vector starts one element later in its buffer.
+    ShiftedVector,
     /// Copies are in no group of their own.
     NoCommit,
     /// A wait for copies is removed.
@@ -54,6 +56,7 @@ impl Mutation {
             Mutation::OtherOperator(_) => "other operator",
             Mutation::NoShuffle => "shuffle removed",
             Mutation::OtherLane => "other lane",
+            Mutation::ShiftedVector => "vector shifted",
             Mutation::NoCommit => "commit removed",
             Mutation::NoWait => "wait removed",
             Mutation::ShortWait => "shorter wait",
@@ -188,7 +191,7 @@ pub struct MutatedKernel {
 }
 
 impl Case {
-    /// Mutates each kernel of the case that has a barrier, an atomic, a shuffle or copies, and checks every mutant in the simulator.
+    /// Mutates each kernel of the case that has a barrier, an atomic, a shuffle, vectors or copies, and checks every mutant in the simulator.
     ///
     /// # Errors
     /// If the case fails unchanged.
@@ -206,7 +209,7 @@ impl Case {
     }
 }
 
-/// What is tried in place of a statement that synchronises threads; `None` removes it.
+/// What is tried in place of a statement that synchronises threads or moves a vector; `None` removes it.
 fn replacements(stmt: &Stmt, kernel: &mut Kernel) -> Vec<(Mutation, Option<Stmt>)> {
     match *stmt {
         Stmt::Barrier => vec![(Mutation::NoBarrier, None)],
@@ -227,6 +230,16 @@ fn replacements(stmt: &Stmt, kernel: &mut Kernel) -> Vec<(Mutation, Option<Stmt>
             let neighbour = node(kernel, NodeKind::Op(Op::Binary(BinaryOp::Xor)), Type::I32, &[lane, one]);
             let other = Stmt::Shuffle { var, value, lane: neighbour };
             vec![(Mutation::NoShuffle, Some(Stmt::Let(var, value))), (Mutation::OtherLane, Some(other))]
+        }
+        Stmt::Vector { to, at, from, index, width } => {
+            let one = node(kernel, NodeKind::Op(Op::Const(Value::from(1))), Type::I32, &[]);
+            let add = NodeKind::Op(Op::Binary(BinaryOp::Add));
+            let is_load = matches!(kernel.arrays[from].space, Space::Global(_));
+            let (at, index) = match is_load {
+                true => (at, node(kernel, add, Type::I32, &[index, one])),
+                false => (node(kernel, add, Type::I32, &[at, one]), index),
+            };
+            vec![(Mutation::ShiftedVector, Some(Stmt::Vector { to, at, from, index, width }))]
         }
         Stmt::Commit => vec![(Mutation::NoCommit, None)],
         Stmt::Wait(groups) => {

@@ -228,12 +228,16 @@ enum Writing {
     Copy,
 }
 
-fn stop(at: Touch, kind: AccessKind, denied: Denied) -> Stop {
+pub(crate) fn stop(at: Touch, kind: AccessKind, denied: Denied) -> Stop {
     Stop { site: at.site, why: StopWhy::Denied { array: at.array, kind, denied } }
 }
 
 /// The memory of an array that threads share.
-fn memory<'m>(array: &ArrayCode, shared: &'m mut [Common], world: &'m mut World<'_>) -> &'m mut Common {
+pub(crate) fn memory<'m>(
+    array: &ArrayCode,
+    shared: &'m mut [Common],
+    world: &'m mut World<'_>,
+) -> &'m mut Common {
     match array.home {
         Home::Global(buffer) => &mut world.global[buffer],
         Home::Shared(number) | Home::Thread(number) => &mut shared[number],

@@ -50,6 +50,8 @@ pub enum Instruction {
         to: Touch,
         value: Slot,
     },
+    /// Moves adjacent elements between a buffer and a per-thread array.
+    Vector(Vector),
     /// Makes a group of the copies since the last one.
     Commit {
         site: usize,
@@ -145,6 +147,16 @@ pub struct Touch {
     pub array: usize,
     pub index: Slot,
     pub site: usize,
+}
+
+/// A move of `width` adjacent elements. Each thread's first element in the buffer is a multiple of `width`.
+#[derive(Clone, Copy, Debug)]
+pub struct Vector {
+    pub buffer: Touch,
+    pub registers: Touch,
+    pub width: u32,
+    /// Whether the buffer is written.
+    pub stores: bool,
 }
 
 /// An access to report.

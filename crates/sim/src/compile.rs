@@ -11,7 +11,7 @@ use warploom_lang::{Id, IdVec, Type, Value};
 use warploom_target::Device;
 
 use crate::code::{
-    Apply, ArrayCode, Code, Cost, Home, Instruction, Offset, Shuffle, Slot, THREAD_ROW, Touch,
+    Apply, ArrayCode, Code, Cost, Home, Instruction, Offset, Shuffle, Slot, THREAD_ROW, Touch, Vector,
 };
 use crate::counters::Operations;
 use crate::error::{AccessKind, Fault, SimError, Statement};
@@ -124,6 +124,9 @@ impl<'a> Compiler<'a> {
                 Stmt::Shuffle { var, value, lane } => bound.push(self.shuffle(*var, *value, *lane)?),
                 Stmt::Store { array, index, value } => self.store(*array, *index, *value)?,
                 Stmt::Copy { array, index, value } => self.copy(*array, *index, *value)?,
+                Stmt::Vector { to, at, from, index, width } => {
+                    self.vector((*to, *at), (*from, *index), *width)?;
+                }
                 Stmt::Commit => {
                     let site = self.site();
                     self.code.instructions.push(Instruction::Commit { site });
@@ -157,6 +160,7 @@ impl<'a> Compiler<'a> {
             Stmt::Shuffle { var: name, .. } => format!("shuffle {}", var(name)),
             Stmt::Store { array: name, .. } => format!("store {}", array(name)),
             Stmt::Copy { array: name, .. } => format!("copy {}", array(name)),
+            Stmt::Vector { to, .. } => format!("vector {}", array(to)),
             Stmt::Commit => "commit".to_string(),
             Stmt::Wait(groups) => format!("wait {groups}"),
             Stmt::Atomic { array: name, .. } => format!("atomic {}", array(name)),
@@ -212,6 +216,36 @@ impl<'a> Compiler<'a> {
             return Err(Fault::Copy { array: name.clone() });
         }
         self.write(array, index, value, AccessKind::Write, |to, value| Instruction::Copy { to, value })
+    }
+
+    fn vector(
+        &mut self,
+        (to, at): (ArrayId, NodeId),
+        (from, index): (ArrayId, NodeId),
+        width: u32,
+    ) -> Result<(), Fault> {
+        let arrays = &self.kernel.arrays;
+        let missing = |array: ArrayId| Fault::Missing { what: "array", number: array.index() };
+        let read = arrays.get(from).ok_or_else(|| missing(from))?;
+        let written = arrays.get(to).ok_or_else(|| missing(to))?;
+        let stores = match (read.space, written.space) {
+            (Space::Global(_), Space::Thread) => false,
+            (Space::Thread, Space::Global(_)) => true,
+            _ => return Err(Fault::Vector { array: written.name.clone() }),
+        };
+        if read.ty != written.ty || width == 0 {
+            return Err(Fault::Vector { array: written.name.clone() });
+        }
+        let slots = self.evaluate(&[at, index], &[], width.into())?;
+        self.expect("index", at, Type::I32)?;
+        self.expect("index", index, Type::I32)?;
+        let site = self.site();
+        let [to, from] =
+            [(to, slots[0]), (from, slots[1])].map(|(array, index)| Touch { array: array.index(), index, site });
+        let (buffer, registers) = if stores { (to, from) } else { (from, to) };
+        self.code.instructions.push(Instruction::Vector(Vector { buffer, registers, width, stores }));
+        self.give_back(&[at, index]);
+        Ok(())
     }
 
     fn atomic(&mut self, op: AtomicOp, array: ArrayId, index: NodeId, value: NodeId) -> Result<(), Fault> {

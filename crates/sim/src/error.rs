@@ -125,6 +125,14 @@ pub enum SimError {
         /// The number of elements of the array.
         elements: usize,
     },
+    /// A vector does not start at a multiple of its length.
+    #[error("misaligned: {access}, where a vector of {width} elements starts")]
+    Misaligned {
+        /// The access at fault.
+        access: Box<Access>,
+        /// The number of elements of the vector.
+        width: u32,
+    },
     /// A thread reads an uninitialised element. Outputs and temporaries are uninitialised when the
     /// program starts, shared and per-thread arrays when a block starts.
     #[error("not initialised: {access}, which was not written")]
@@ -386,6 +394,12 @@ pub enum Fault {
     /// A copy is not from a buffer to a shared array.
     #[error("`{array}` cannot be copied to: copies move 4 or 8 bytes from global to shared memory")]
     Copy {
+        /// The name of the array.
+        array: String,
+    },
+    /// A vector is not between a buffer and a per-thread array of the same type.
+    #[error("`{array}` cannot be written by vectors: they move elements between global memory and per-thread arrays")]
+    Vector {
         /// The name of the array.
         array: String,
     },

@@ -148,6 +148,7 @@ impl Machine {
             })
         };
         match denied.why {
+            Why::Misaligned(width) => SimError::Misaligned { access, width },
             Why::OutOfBounds => SimError::OutOfBounds { access, elements: array.elements },
             Why::Uninitialised => SimError::Uninitialised { access },
             Why::Conflict(kind, mark) => SimError::Conflict { access, earlier: earlier(kind, mark) },

@@ -110,6 +110,7 @@ mod shadow;
 mod simulation;
 mod tables;
 mod traffic;
+mod vector;
 mod world;
 
 pub use counters::{ArrayCounters, Counters, KernelCounters, Memory, Operations, Traffic};

@@ -238,6 +238,7 @@ impl Machine {
                 Instruction::Load { from, to } => self.load(from, to, mask, world)?,
                 Instruction::Store { to, value } => self.store(to, value, mask, world)?,
                 Instruction::Copy { to, value } => self.copy(to, value, mask, world)?,
+                Instruction::Vector(ref vector) => self.vector(vector, mask, world)?,
                 Instruction::Commit { site } => {
                     self.all_arrive(site, mask)?;
                     let group = std::mem::take(&mut self.copies.started);

@@ -21,6 +21,8 @@ pub struct Denied {
 #[derive(Clone, Copy, Debug)]
 pub enum Why {
     OutOfBounds,
+    /// The first element of a vector is not a multiple of this number.
+    Misaligned(u32),
     Uninitialised,
     Conflict(AccessKind, Mark),
     UnderWay(Mark),

@@ -234,6 +234,7 @@ impl Naive<'_> {
                 Stmt::Atomic { .. }
                 | Stmt::Shuffle { .. }
                 | Stmt::Copy { .. }
+                | Stmt::Vector { .. }
                 | Stmt::Commit
                 | Stmt::Wait(_)
                 | Stmt::Barrier => unreachable!("not generated"),

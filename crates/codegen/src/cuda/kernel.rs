@@ -229,7 +229,10 @@ impl<'a> KernelPrinter<'a> {
                     let lines = self.table(array).map(|table| tables::declaration(table, &name, WIDTH));
                     lines.into_iter().flatten().for_each(|line| self.line(&line));
                 }
-                Space::Thread => self.line(&format!("{ty} {name}[{elements}];")),
+                Space::Thread => {
+                    let align = if self.usage.is_vector(id) { "__align__(16) " } else { "" };
+                    self.line(&format!("{align}{ty} {name}[{elements}];"));
+                }
                 Space::Shared if requested => {
                     let start = self.start(places[&id]);
                     self.line(&format!("{ty}* const {name} = ({ty}*)(shared_memory + {start});"));
@@ -345,6 +348,7 @@ impl<'a> KernelPrinter<'a> {
                 self.line(&format!("{} = {};", element.code, value.code));
             }
             Stmt::Copy { array, index, value } => self.copy(*array, *index, *value),
+            Stmt::Vector { to, at, from, index, width } => self.vector((*to, *at), (*from, *index), *width),
             Stmt::Commit => self.line("asm volatile(\"cp.async.commit_group;\" ::: \"memory\");"),
             Stmt::Wait(groups) => {
                 self.line(&format!("asm volatile(\"cp.async.wait_group {groups};\" ::: \"memory\");"));
@@ -389,6 +393,15 @@ impl<'a> KernelPrinter<'a> {
         let [to, from] =
             [(array, index), (from, at)].map(|(array, at)| Text::element(&self.arrays[array], &at.text).code);
         self.line(&format!("{}(&{to}, &{from});", helper.name()));
+    }
+
+    /// A move of adjacent elements.
+    fn vector(&mut self, (to, at): (ArrayId, NodeId), (from, index): (ArrayId, NodeId), width: u32) {
+        self.printer.helpers.insert(Helper::Move);
+        let [at, index] = self.expressions([at, index]);
+        let [to, from] =
+            [(to, at), (from, index)].map(|(array, at)| Text::element(&self.arrays[array], &at.text).code);
+        self.line(&format!("{}<{width}>(&{to}, &{from});", Helper::Move.name()));
     }
 
     fn atomic(&mut self, op: AtomicOp, array: ArrayId, operands: [NodeId; 2]) {

@@ -108,13 +108,15 @@ pub(super) enum Helper {
     /// Asynchronous copies of 4 and of 8 bytes from global to shared memory.
     Copy,
     CopyWide,
+    /// A move of adjacent elements with one access.
+    Move,
     /// An atomic that the hardware lacks, as a compare-and-swap loop.
     Atomic(AtomicOp, Type),
 }
 
 impl Helper {
     /// All helpers except atomics, each after those it calls.
-    const ALL: [Helper; 69] = [
+    const ALL: [Helper; 70] = [
         Helper::AwaitPrevious,
         Helper::After,
         Helper::DivInt,
@@ -184,6 +186,7 @@ impl Helper {
         Helper::TanhDouble,
         Helper::Copy,
         Helper::CopyWide,
+        Helper::Move,
     ];
 
     /// The name of the C++ function. Helpers with the same name are overloads.
@@ -254,6 +257,7 @@ impl Helper {
             Helper::TanhDouble => "wl_tanh",
             Helper::Copy => "wl_copy4",
             Helper::CopyWide => "wl_copy8",
+            Helper::Move => "wl_move",
             Helper::Atomic(AtomicOp::Add, _) => "wl_atomic_add",
             Helper::Atomic(AtomicOp::Min, _) => "wl_atomic_min",
             Helper::Atomic(AtomicOp::Max, _) => "wl_atomic_max",
@@ -356,6 +360,7 @@ impl Helper {
             Helper::TanhDouble => double::tanh(),
             Helper::Copy => copy(self, 4),
             Helper::CopyWide => copy(self, 8),
+            Helper::Move => MOVE.to_string(),
             Helper::Atomic(op, ty) => atomic(op, ty),
         }
     }
@@ -474,6 +479,17 @@ static __device__ __forceinline__ unsigned wl_absd(int a, int b) {
 const ABSD_UNSIGNED: &str = "\
 static __device__ __forceinline__ unsigned wl_absd(unsigned a, unsigned b) {
     return a > b ? a - b : b - a;
+}";
+
+/// Through a pointer to the structure the compiler knows the alignment, and reads of constant buffers stay non-coherent loads,
+/// which they do not with `__builtin_assume_aligned`.
+const MOVE: &str = "\
+template <typename T, int N> struct __align__(N * sizeof(T)) wl_vector {
+    T elements[N];
+};
+
+template <int N, typename T> static __device__ __forceinline__ void wl_move(T* to, const T* from) {
+    *(wl_vector<T, N>*)to = *(const wl_vector<T, N>*)from;
 }";
 
 /// An asynchronous copy. The thread must wait before it may rely on the bytes.

@@ -13,6 +13,8 @@ pub(super) struct Usage {
     /// [`Program::loops_around`] the kernel.
     pub(super) iteration_counts: Vec<u32>,
     written: Vec<bool>,
+    /// The arrays that vectors move elements from or to.
+    vectors: Vec<ArrayId>,
 }
 
 impl Usage {
@@ -38,12 +40,19 @@ impl Usage {
             walk.leaves.insert((4, position), Leaf::Size(position));
         }
         let leaves = walk.leaves.into_values().collect();
-        Usage { leaves, iteration_counts: program.loops_around(id), written: walk.written }
+        let vectors = every_stmt(&kernel.body).filter_map(|stmt| stmt.moved().zip(stmt.written()));
+        let vectors = vectors.flat_map(|(from, to)| [from, to]).collect();
+        Usage { leaves, iteration_counts: program.loops_around(id), written: walk.written, vectors }
     }
 
     /// Whether the kernel stores to the array.
     pub(super) fn is_written(&self, array: ArrayId) -> bool {
         self.written[array.index()]
+    }
+
+    /// Whether vectors move elements from or to the array.
+    pub(super) fn is_vector(&self, array: ArrayId) -> bool {
+        self.vectors.contains(&array)
     }
 
     /// Whether the kernel reads any scalar of the program.

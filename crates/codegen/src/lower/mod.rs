@@ -20,6 +20,7 @@
 //! | `accumulate` | keeps points that a stage updates repeatedly in registers |
 //! | `carry` | keeps what a scan wrote last in a register |
 //! | `stage` | emits the stores of one point of a stage |
+//! | `vector` | makes the accesses of unrolled loops several elements at a time |
 //! | `value` | lowers the expressions of a stage at one point and inlines Funcs |
 //! | `copy` | copies the requested part of outputs that are computed on a larger region |
 //!
@@ -47,6 +48,7 @@ mod stage;
 mod state;
 mod touch;
 mod value;
+mod vector;
 mod versions;
 
 use tracing::debug_span;

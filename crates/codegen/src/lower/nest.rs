@@ -76,6 +76,7 @@ impl KernelLowering<'_> {
             None => self.flat(&placed)?,
             Some(used) => self.shared_out(&placed, used)?,
         };
+        let stmts = if nest.numbers.vector { self.vectors(stmts) } else { stmts };
         Ok(self.start_registers(nest.item, &stmts).into_iter().chain(stmts).collect())
     }
 

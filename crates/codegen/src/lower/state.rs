@@ -11,6 +11,7 @@
 //! | `inlined` | `value`, within one nest |
 //! | `scalars` | `sizes`: what follows from the sizes of a launch |
 //! | `shuffles` | `shuffle`, within one nest |
+//! | `vectors` | `vector` |
 //! | `axes` | `kernel`; read by `versions` |
 //! | `origins` | `kernel` and `versions`: the places of the statements so far |
 //! | `points` | `touch` |
@@ -58,6 +59,16 @@ pub(crate) enum Kept {
     Whole(Read),
     /// A thread's current points of a stage.
     Tile(StageRef),
+}
+
+/// The elements of a buffer that a thread accesses by vectors in one loop.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct VectorKey {
+    /// The buffer.
+    pub array: ArrayId,
+    pub elements: u32,
+    /// The number of the access among those of the buffer in the loop.
+    pub number: usize,
 }
 
 /// The array that holds a value, and its layout.
@@ -109,6 +120,8 @@ pub(crate) struct KernelLowering<'a> {
     pub local: AHashMap<(Read, usize), Stored>,
     /// The arrays of the block and the thread, by purpose and value number.
     pub kept: AHashMap<(Kept, usize), ArrayId>,
+    /// The arrays of the thread that hold the elements of vectors. Loops and versions of a block share them.
+    pub vectors: AHashMap<VectorKey, ArrayId>,
     /// The values of the symbols in footprints, at the position that is being lowered.
     pub symbols: AHashMap<Symbol, NodeId>,
     /// The number of the slice that is being lowered, by the first of the loops that copy it ahead.
@@ -155,6 +168,7 @@ impl<'a> KernelLowering<'a> {
             globals: AHashMap::new(),
             local: AHashMap::new(),
             kept: AHashMap::new(),
+            vectors: AHashMap::new(),
             symbols,
             slices: AHashMap::new(),
             carried: None,

@@ -54,10 +54,24 @@ impl KernelLowering<'_> {
         }
     }
 
+    /// Keeps the points of an access for another one, which replaces it.
+    pub fn touch_alike(&mut self, from: Key, to: Key) {
+        if let Some(points) = self.points.as_mut().filter(|_| from != to) {
+            for place in points.places(from).to_vec() {
+                points.add(to, place);
+            }
+        }
+    }
+
     /// The points of the finished kernel.
     pub fn take_points(&mut self) -> Option<KernelPoints> {
         let mut points = self.points.take()?;
         let local = |array: ArrayId| {
+            if let Some((key, _)) = self.vectors.iter().find(|(_, registers)| **registers == array)
+                && let Space::Global(buffer) = self.arrays[key.array].space
+            {
+                return in_buffer(self.context, buffer);
+            }
             let (&(kept, value), _) = self.kept.iter().find(|(_, kept)| **kept == array)?;
             let source = match kept {
                 Kept::Whole(Read::Input(input)) => Source::Input(input),

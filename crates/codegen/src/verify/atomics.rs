@@ -35,6 +35,9 @@ impl<'a> Atomics<'a> {
                 self.access(array, Accesses { plain: true, atomic: false })?;
             }
         }
+        if let Some(array) = stmt.moved() {
+            self.access(array, Accesses { plain: true, atomic: false })?;
+        }
         let atomic = matches!(stmt, Stmt::Atomic { .. });
         stmt.written().map_or(Ok(()), |array| self.access(array, Accesses { plain: !atomic, atomic }))
     }

@@ -252,6 +252,24 @@ pub enum Fault {
         /// The type of its elements.
         ty: Type,
     },
+    /// A vector has other arrays or another length than vectors have.
+    #[error(
+        "a vector of {width} moves elements of `{array}`; vectors are 2, 4, 8 or 16 elements of at most 16 bytes between a buffer and a per-thread array"
+    )]
+    Vector {
+        /// Name of the buffer, or of the array that is written.
+        array: String,
+        /// The number of elements.
+        width: u32,
+    },
+    /// A vector is not known to start at a multiple of its length.
+    #[error("a vector of {width} elements of `{array}` may start elsewhere than at a multiple of {width}")]
+    Misaligned {
+        /// Name of the buffer.
+        array: String,
+        /// The number of elements.
+        width: u32,
+    },
     /// A kernel with shuffles has a warp without all of its lanes.
     #[error("a shuffle is among {threads} threads, and the last warp is not full")]
     PartialWarp {

@@ -196,6 +196,11 @@ impl<'a> Values<'a> {
     /// Checks an access whose index has a fact: at least one possible index must be in bounds. An
     /// index that may overflow counts with the range that it would have without 32-bit limits.
     pub fn touch(&self, array: ArrayId, index: NodeId) -> Result<(), Fault> {
+        self.touch_all(array, index, 1)
+    }
+
+    /// Checks an access of adjacent elements, of which the first has the index.
+    pub fn touch_all(&self, array: ArrayId, index: NodeId, count: u32) -> Result<(), Fault> {
         let decl = &self.kernel.arrays[array];
         let elements = i64::try_from(decl.elements).unwrap_or(i64::MAX);
         let unlimited = match self.kernel.exprs[index].kind {
@@ -204,7 +209,8 @@ impl<'a> Values<'a> {
         };
         let range = unlimited.or_else(|| Some(self.known(index)?.range));
         let Some(Interval { min, max }) = range else { return Ok(()) };
-        if self.dead.is_some() || (min < elements && max >= 0) {
+        let last = min.saturating_add(i64::from(count) - 1);
+        if self.dead.is_some() || (last < elements && max >= 0) {
             return Ok(());
         }
         Err(Fault::OutOfBounds { array: decl.name.clone(), min, max, elements: decl.elements })

@@ -45,6 +45,14 @@ impl Thread<'_> {
                     let element = self.element(*index, &values);
                     self.touched.written.insert((*array, element));
                 }
+                Stmt::Vector { to, at, from, index, width } => {
+                    let values = self.values([*at, *index]);
+                    let (at, index) = (self.element(*at, &values), self.element(*index, &values));
+                    for offset in 0..i64::from(*width) {
+                        self.touched.written.insert((*to, at + offset));
+                        self.touched.read.insert((*from, index + offset));
+                    }
+                }
                 Stmt::For { var, count, body, .. } => {
                     for iteration in 0..*count {
                         self.vars.insert(*var, Value::from(iteration as i32));

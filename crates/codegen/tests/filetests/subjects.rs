@@ -50,6 +50,7 @@ pub fn find(name: &str) -> Option<Subject> {
         "columns" => (vec![sum_of_coordinates()], vec![("out", vec![3, 200_000])]),
         "cubes" => cubes(),
         "blur" => blur(),
+        "picture" => picture(),
         "names" => {
             (names::outputs(), vec![("A", vec![99, 99]), ("over.in", vec![99, 99]), ("output", vec![8, 8])])
         }
@@ -127,6 +128,17 @@ fn hand_made(name: &str) -> Option<Program> {
         "long" => programs::long(20),
         name => programs::operations(operations(name.strip_prefix("operations ")?)?, 64),
     })
+}
+
+/// A picture of bytes: what is missing to white, and its neighbours as floats.
+fn picture() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let input = Input::new("input", Type::U8, 2);
+    let inverse = func("inverse", (x, y), Expr::from(255u8) - input.at((x, y)));
+    let sum = inverse.at((x, y)).cast(Type::F32) + inverse.at((x + 1, y)).cast(Type::F32);
+    let bright = func("bright", (x, y), sum);
+    let sizes = vec![("input", vec![272, 64]), ("inverse", vec![272, 64]), ("bright", vec![256, 60])];
+    (vec![inverse, bright], sizes)
 }
 
 /// A chain of stencils, where the first is read twice.

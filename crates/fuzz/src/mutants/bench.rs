@@ -97,6 +97,7 @@ impl<'a> Bench<'a> {
                 }
             }
             Mutation::NoCommit | Mutation::NoWait | Mutation::ShortWait => self.without_wait(changed, site),
+            Mutation::ShiftedVector => Survival::Unexplained,
             Mutation::PlainAtomic if threads == 1 && grid == [1; 3] => Survival::OneThread,
             Mutation::PlainAtomic => Survival::Unshared,
             Mutation::NoAtomic | Mutation::OtherOperator(_) | Mutation::NoShuffle | Mutation::OtherLane => {

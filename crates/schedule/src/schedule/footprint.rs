@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
+use warploom_lang::affine::gcd;
 use warploom_lang::dynamic::Formula;
 use warploom_lang::{FuncId, Type};
 
@@ -164,6 +165,29 @@ impl NestFootprint {
     /// The axes of one kind, in order.
     pub fn axes_of(&self, kind: AxisKind) -> impl Iterator<Item = Axis> {
         self.axes.iter().copied().filter(move |axis| axis.kind == kind)
+    }
+
+    /// The largest power of two, up to 16, of adjacent points that a thread has along its innermost loop, unrolled, and at whose
+    /// multiples the tiles of all threads, loops and blocks are apart; 1 if there is none. Where the nest accumulates, its accesses
+    /// to memory have the innermost loop over points for themselves.
+    pub fn vector_points(&self) -> i64 {
+        let inner = || self.axes_of(AxisKind::Serial).filter(|axis| axis.count > 1);
+        let pure = inner().filter(|axis| matches!(axis.dim, LoopKind::Pure(_)));
+        let candidates = inner().last().into_iter().chain(pure.last().filter(|_| self.accumulates));
+        candidates.map(|axis| self.apart(axis)).max().unwrap_or(1)
+    }
+
+    /// The largest power of two, up to 16, that divides the points of an unrolled axis and the distances between its starts.
+    fn apart(&self, axis: Axis) -> i64 {
+        let reach = match axis.dim {
+            LoopKind::Pure(d) => &self.points.dims[d],
+            LoopKind::Reduction(r) => &self.domain[r],
+        };
+        let others = self.axes.iter().filter(|other| other.dim == axis.dim && **other != axis);
+        let steps = others.filter(|other| other.count > 1).map(|other| other.step);
+        let moves = reach.terms.iter().map(|(_, step)| if step.denominator() == 1 { step.numerator() } else { 1 });
+        let points = if axis.unrolled { axis.count } else { 1 };
+        steps.chain(moves).fold(gcd(16, points), gcd)
     }
 
     /// The number of threads that the nest needs; `None` for a flat loop, which works with any number.

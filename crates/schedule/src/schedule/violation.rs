@@ -390,6 +390,20 @@ pub enum Rule {
         /// The stage.
         item: String,
     },
+    /// The points of a thread along the innermost loop cannot be accessed together.
+    #[error(
+        "`{item}` has no use for `vector`: that takes an even number of unrolled points along the last variable of `serial`, in tiles that are an even number of points apart; change the tiles, or remove `vector`"
+    )]
+    VectorPoints {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// An asynchronous copy is to be made by vectors.
+    #[error("`{item}` cannot be both `async` and `vector`; remove one of them")]
+    VectorAsync {
+        /// The stage or staged input.
+        item: String,
+    },
     /// An `atomic` stage is not an update that an atomic operation can make.
     #[error(
         "`{item}` cannot be `atomic`: that takes an update f(..) = f(..) op term of one 32-bit integer, with one of + min max & | ^ for op, and f nowhere else; remove it"

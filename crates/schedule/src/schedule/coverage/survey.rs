@@ -76,7 +76,8 @@ impl<'a> Survey<'a> {
             let (atomic, interleave) = (self.can_be_atomic(info), can_interleave(info));
             let depth = self.tests_async(info).then_some(NonZeroU32::MIN);
             let transpose = pitch.is_some();
-            let possible = NestNumbers { pitch, atomic, interleave, depth, transpose };
+            let vector = info.footprint.as_ref().is_some_and(|nest| nest.vector_points() > 1);
+            let possible = NestNumbers { pitch, atomic, interleave, depth, transpose, vector };
             let shares = coverage.numbers.iter_mut().skip(KernelNumbers::WORDS.len());
             for ((share, possible), given) in shares.zip(possible.all()).zip(info.nest.numbers.all()) {
                 if possible.is_some() {

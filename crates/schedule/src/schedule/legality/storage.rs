@@ -49,6 +49,9 @@ impl Checker<'_> {
             if numbers.interleave {
                 self.interleave(nest);
             }
+            if numbers.vector {
+                self.vector(nest);
+            }
             if let Some(depth) = numbers.depth {
                 self.asynchronous(nest, depth.get());
             }
@@ -113,6 +116,16 @@ impl Checker<'_> {
             self.report(&nest.path, Rule::InterleaveLoops { item });
         } else if !nest.nest.registers.is_empty() {
             self.report(&nest.path, Rule::InterleaveRegisters { item });
+        }
+    }
+
+    /// Checks that a thread has adjacent unrolled points in tiles that start at multiples of their number.
+    fn vector(&mut self, nest: &NestPlan<'_>) {
+        let item = self.names.of_item(nest.nest.item);
+        if nest.nest.numbers.depth.is_some() {
+            self.report(&nest.path, Rule::VectorAsync { item });
+        } else if nest.footprint.as_ref().is_some_and(|nest| nest.vector_points() == 1) {
+            self.report(&nest.path, Rule::VectorPoints { item });
         }
     }
 

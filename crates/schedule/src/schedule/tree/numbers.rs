@@ -131,5 +131,8 @@ numbers! {
         /// Whether an array in shared memory lies in memory along its last dimension first and along its first one last. What
         /// a thread reads along the last dimension is then adjacent, and is read several elements at a time.
         transpose: bool,
+        /// Whether a thread accesses buffers several elements at a time: up to 16 bytes that are adjacent in its unrolled points
+        /// along the innermost loop, where they start at a multiple of their number. Other accesses stay as they are.
+        vector: bool,
     }
 }

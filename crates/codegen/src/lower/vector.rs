@@ -1,0 +1,263 @@
+//! Vectors: unrolled loops access buffers several elements at a time.
+//!
+//! In a loop whose iterations access adjacent elements of a buffer, from a multiple of 2, 4, 8 or 16 on, the loads move to
+//! registers before the loop, and the stores come from registers after it. This is possible where all iterations run, and where
+//! nothing else in the loop accesses what is stored.
+
+use ahash::{AHashMap, AHashSet};
+use warploom_lang::Type;
+use warploom_lang::affine::gcd;
+
+use crate::ir::{
+    Array, ArrayId, KernelNode, Leaf, NodeId, NodeKind, Role, Space, Stmt, VECTOR_BYTES, VarId,
+};
+use crate::lower::nesting::Nesting;
+use crate::lower::state::{KernelLowering, VectorKey};
+use crate::points::Key;
+
+/// An unrolled loop without any control flow inside.
+struct Unrolled {
+    var: VarId,
+    /// The value of its variable.
+    step: NodeId,
+    count: u32,
+    /// Variables that have another value in each iteration.
+    varying: AHashSet<VarId>,
+    /// The memory that it writes; once for each statement.
+    written: Vec<Space>,
+    /// Its loads, each once.
+    loads: Vec<NodeId>,
+}
+
+/// Accesses of a loop that are made by vectors.
+struct Vectors {
+    /// The buffer.
+    array: ArrayId,
+    /// The index in the first iteration.
+    first: NodeId,
+    /// Elements of a vector.
+    width: u32,
+    /// The array of the thread that holds the elements of all iterations.
+    registers: ArrayId,
+}
+
+impl KernelLowering<'_> {
+    /// Makes vectors of the accesses in unrolled loops, where that is possible.
+    pub fn vectors(&mut self, stmts: Vec<Stmt>) -> Vec<Stmt> {
+        let mut made = Vec::with_capacity(stmts.len());
+        for stmt in stmts {
+            match stmt {
+                Stmt::For { var, count, limit: None, unrolled: true, body } if body.iter().all(is_plain) => {
+                    made.extend(self.vector_loop(var, count, body));
+                }
+                Stmt::For { var, count, limit, unrolled, body } => {
+                    let body = self.vectors(body);
+                    made.push(Stmt::For { var, count, limit, unrolled, body });
+                }
+                Stmt::If { condition, body, otherwise } => {
+                    let (body, otherwise) = (self.vectors(body), self.vectors(otherwise));
+                    made.push(Stmt::If { condition, body, otherwise });
+                }
+                other => made.push(other),
+            }
+        }
+        made
+    }
+
+    fn vector_loop(&mut self, var: VarId, count: u32, body: Vec<Stmt>) -> Vec<Stmt> {
+        let around = self.unrolled(var, count, &body);
+        let (mut before, mut after, mut in_registers) = (Vec::new(), Vec::new(), AHashMap::new());
+        let mut used: AHashMap<ArrayId, usize> = AHashMap::new();
+        for &load in &around.loads {
+            if let Some(vectors) = self.loaded_vectors(&around, load, &mut used) {
+                let value = self.builder.load(vectors.registers, self.builder.ty(load), around.step);
+                in_registers.insert(load, value);
+                let moved = |at: NodeId, index: NodeId| Stmt::Vector {
+                    to: vectors.registers,
+                    at,
+                    from: vectors.array,
+                    index,
+                    width: vectors.width,
+                };
+                before.extend(self.each_vector(&around, &vectors, moved));
+            }
+        }
+        let mut inner = Vec::with_capacity(body.len());
+        for stmt in &body {
+            let mut stmt = self.replaced(stmt, &mut in_registers);
+            if let Stmt::Store { array, index, value } = stmt
+                && let Some(vectors) = self.stored_vectors(&around, array, index, &mut used)
+            {
+                let to = Key { array: vectors.registers, index: around.step, value: Some(value) };
+                self.touch_alike(Key { array, index, value: Some(value) }, to);
+                stmt = Stmt::Store { array: vectors.registers, index: around.step, value };
+                let moved = |from: NodeId, at: NodeId| Stmt::Vector {
+                    to: vectors.array,
+                    at,
+                    from: vectors.registers,
+                    index: from,
+                    width: vectors.width,
+                };
+                after.extend(self.each_vector(&around, &vectors, moved));
+            }
+            inner.push(stmt);
+        }
+        before.push(Stmt::For { var, count, limit: None, unrolled: true, body: inner });
+        before.extend(after);
+        before
+    }
+
+    fn unrolled(&mut self, var: VarId, count: u32, body: &[Stmt]) -> Unrolled {
+        let bound = body.iter().filter_map(|stmt| match stmt {
+            Stmt::Let(var, _) => Some(*var),
+            _ => None,
+        });
+        let varying = bound.chain([var]).collect();
+        let space = |array: ArrayId| self.arrays[array].space;
+        let written = body.iter().filter_map(Stmt::written).map(space).collect();
+        let exprs = &self.builder.exprs;
+        let is_load = |id: &NodeId| matches!(exprs[*id].kind, NodeKind::Load(_));
+        let loads = exprs.reachable(body.iter().flat_map(Stmt::operands)).into_iter().filter(is_load).collect();
+        let step = self.builder.leaf(Leaf::Var(var), Type::I32, None);
+        Unrolled { var, step, count, varying, written, loads }
+    }
+
+    /// The vectors of a load, if nothing in the loop writes what it reads.
+    fn loaded_vectors(
+        &mut self,
+        around: &Unrolled,
+        load: NodeId,
+        used: &mut AHashMap<ArrayId, usize>,
+    ) -> Option<Vectors> {
+        let KernelNode { kind: NodeKind::Load(array), ref args, .. } = self.builder.exprs[load] else {
+            return None;
+        };
+        let index = args[0];
+        (!around.written.contains(&self.arrays[array].space)).then_some(())?;
+        self.adjacent(around, array, index, used)
+    }
+
+    /// The vectors of a store, if nothing else in the loop accesses what it writes.
+    fn stored_vectors(
+        &mut self,
+        around: &Unrolled,
+        array: ArrayId,
+        index: NodeId,
+        used: &mut AHashMap<ArrayId, usize>,
+    ) -> Option<Vectors> {
+        let space = self.arrays[array].space;
+        let reads = |load: &NodeId| match self.builder.exprs[*load].kind {
+            NodeKind::Load(from) => self.arrays[from].space == space,
+            _ => false,
+        };
+        let writes = around.written.iter().filter(|written| **written == space).count();
+        (writes == 1 && !around.loads.iter().any(reads)).then_some(())?;
+        self.adjacent(around, array, index, used)
+    }
+
+    /// The vectors of an access whose iterations are adjacent and start at a multiple of some width.
+    fn adjacent(
+        &mut self,
+        around: &Unrolled,
+        array: ArrayId,
+        index: NodeId,
+        used: &mut AHashMap<ArrayId, usize>,
+    ) -> Option<Vectors> {
+        let Array { ref name, ty, space: Space::Global(buffer), .. } = self.arrays[array] else { return None };
+        if matches!(self.context.buffers[buffer].role, Role::Table(_)) || self.builder.exprs.is_offset(index) {
+            return None;
+        }
+        let linear = self.builder.linear(index);
+        let (own, others): (Vec<_>, Vec<_>) = linear.terms.iter().partition(|(atom, _)| *atom == around.step);
+        let is_fixed = others.iter().all(|(atom, _)| self.is_fixed(around, *atom));
+        let [(_, 1)] = own[..] else { return None };
+        let numbers = others.iter().map(|(_, factor)| *factor).chain([linear.constant, around.count.into()]);
+        let widest = (VECTOR_BYTES / ty.bytes()) as i64;
+        // The widest vector is a power of two, and so is every divisor of it.
+        let width = numbers.fold(widest, gcd);
+        (is_fixed && width > 1).then_some(())?;
+        let name = format!("{name}.vector");
+        let number = used.entry(array).or_default();
+        let key = VectorKey { array, elements: around.count, number: *number };
+        *number += 1;
+        let declare = || self.arrays.push(Array::new(name, ty, Space::Thread, around.count as usize));
+        let registers = *self.vectors.entry(key).or_insert_with(declare);
+        let first = self.builder.sub(index, around.step);
+        Some(Vectors { array, first, width: u32::try_from(width).ok()?, registers })
+    }
+
+    /// Whether a value is the same in all iterations, and before the loop.
+    fn is_fixed(&self, around: &Unrolled, value: NodeId) -> bool {
+        let exprs = &self.builder.exprs;
+        exprs.reachable([value]).into_iter().all(|id| match exprs[id].kind {
+            NodeKind::Leaf(Leaf::Var(var)) => !around.varying.contains(&var),
+            NodeKind::Load(array) => !around.written.contains(&self.arrays[array].space),
+            _ => true,
+        })
+    }
+
+    /// One statement for each vector of a loop, made from its first element in registers and in the buffer.
+    fn each_vector(
+        &mut self,
+        around: &Unrolled,
+        vectors: &Vectors,
+        moved: impl Fn(NodeId, NodeId) -> Stmt,
+    ) -> Vec<Stmt> {
+        let mut nesting = Nesting::default();
+        let count = i64::from(around.count / vectors.width);
+        let name = self.builder.vars[around.var].clone();
+        let number = nesting.repeat(&mut self.builder, name, count, true);
+        let start = self.builder.scale(number, vectors.width.into());
+        let place = self.builder.add(vectors.first, start);
+        nesting.around(&mut self.builder, vec![moved(start, place)])
+    }
+
+    /// A statement of a loop with the loads that are in registers.
+    fn replaced(&mut self, stmt: &Stmt, values: &mut AHashMap<NodeId, NodeId>) -> Stmt {
+        let mut of = |id: NodeId| self.replaced_value(id, values);
+        match *stmt {
+            Stmt::Let(var, value) => Stmt::Let(var, of(value)),
+            Stmt::Store { array, index, value } => {
+                let (to, new) = (of(index), of(value));
+                self.touch_alike(
+                    Key { array, index, value: Some(value) },
+                    Key { array, index: to, value: Some(new) },
+                );
+                Stmt::Store { array, index: to, value: new }
+            }
+            Stmt::Atomic { op, array, index, value } => {
+                let (to, new) = (of(index), of(value));
+                self.touch_alike(
+                    Key { array, index, value: Some(value) },
+                    Key { array, index: to, value: Some(new) },
+                );
+                Stmt::Atomic { op, array, index: to, value: new }
+            }
+            ref other => other.clone(),
+        }
+    }
+
+    /// An expression with the loads that are in registers. Keeps what it finds.
+    fn replaced_value(&mut self, root: NodeId, values: &mut AHashMap<NodeId, NodeId>) -> NodeId {
+        for id in self.builder.exprs.reachable([root]) {
+            if values.contains_key(&id) {
+                continue;
+            }
+            let node = self.builder.exprs[id].clone();
+            let args = node.args.iter().map(|arg| values[arg]).collect();
+            let new = self.builder.exprs.intern(KernelNode { args, ..node.clone() });
+            if let NodeKind::Load(array) = node.kind {
+                let key = |load: &KernelNode| Key { array, index: load.args[0], value: None };
+                let to = key(&self.builder.exprs[new]);
+                self.touch_alike(key(&node), to);
+            }
+            values.insert(id, new);
+        }
+        values[&root]
+    }
+}
+
+/// Whether a statement can be in a loop that is made of vectors.
+fn is_plain(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Let(..) | Stmt::Store { .. } | Stmt::Atomic { .. })
+}
