@@ -25,6 +25,7 @@ mod reads;
 mod row;
 mod traffic;
 mod value;
+mod vectors;
 mod walk;
 mod warps;
 

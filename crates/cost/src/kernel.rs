@@ -185,11 +185,12 @@ mod tests {
             NewDecisions::DESCRIBED.contains(NewDecisions::of_kernel(&kernel, [nest].into_iter()))
         };
         assert!(known(&nest));
-        let changes: [fn(&mut Nest); 4] = [
+        let changes: [fn(&mut Nest); 5] = [
             |nest| nest.numbers.atomic = true,
             |nest| nest.numbers.interleave = true,
             |nest| nest.numbers.depth = NonZeroU32::new(2),
             |nest| nest.numbers.transpose = true,
+            |nest| nest.numbers.vector = true,
         ];
         for change in changes {
             let mut other = nest.clone();

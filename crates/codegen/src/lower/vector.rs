@@ -50,6 +50,9 @@ impl KernelLowering<'_> {
                 Stmt::For { var, count, limit: None, unrolled: true, body } if body.iter().all(is_plain) => {
                     made.extend(self.vector_loop(var, count, body));
                 }
+                Stmt::For { var, count, limit: None, unrolled: true, body } if self.is_guarded(var, &body) => {
+                    made.extend(body.into_iter().map(|stmt| self.inside_guard(var, count, stmt)));
+                }
                 Stmt::For { var, count, limit, unrolled, body } => {
                     let body = self.vectors(body);
                     made.push(Stmt::For { var, count, limit, unrolled, body });
@@ -62,6 +65,29 @@ impl KernelLowering<'_> {
             }
         }
         made
+    }
+
+    /// Whether a loop has one guard around everything, which holds for all iterations or for none.
+    fn is_guarded(&self, var: VarId, body: &[Stmt]) -> bool {
+        let [Stmt::If { condition, body, otherwise }] = body else { return false };
+        let exprs = &self.builder.exprs;
+        let varies = |id: NodeId| match exprs[id].kind {
+            NodeKind::Leaf(Leaf::Var(other)) => other == var,
+            NodeKind::Load(_) => true,
+            _ => false,
+        };
+        let mut nodes = exprs.reachable([*condition]).into_iter();
+        otherwise.is_empty() && body.iter().all(is_plain) && !nodes.any(varies)
+    }
+
+    /// A loop inside the guard that was inside of it.
+    fn inside_guard(&mut self, var: VarId, count: u32, guard: Stmt) -> Stmt {
+        match guard {
+            Stmt::If { condition, body, otherwise } => {
+                Stmt::If { condition, body: self.vector_loop(var, count, body), otherwise }
+            }
+            other => other,
+        }
     }
 
     fn vector_loop(&mut self, var: VarId, count: u32, body: Vec<Stmt>) -> Vec<Stmt> {

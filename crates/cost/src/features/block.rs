@@ -234,6 +234,11 @@ impl<'k, 's> Block<'k, 's> {
         self.number += 1;
     }
 
+    /// Whether a nest makes vectors where it can. Where sizes are given at launch, nothing is known to be aligned.
+    fn has_vectors(&self, nest: &Nest) -> bool {
+        nest.numbers.vector && self.items.problem.sizes().is_none()
+    }
+
     /// Analyses the copy of an input.
     fn copy(&mut self, input: InputId, walk: &Walk, nest: &Nest) {
         let node = self.items.problem.dag().input_node(input);
@@ -247,6 +252,7 @@ impl<'k, 's> Block<'k, 's> {
             nest: Some(nest),
             accumulates: false,
             carries: false,
+            vector: self.has_vectors(nest),
             registers: &[],
             input: Some(input),
         };
@@ -273,23 +279,25 @@ impl<'k, 's> Block<'k, 's> {
                 let domain: SmallVec<[(i64, i64); 4]> =
                     ranges.iter().map(|range| (range.min, range.extent)).collect();
                 let walk = walk.of_registers(points, &domain, &self.items.plan.lowest);
-                self.flat_stage(stage, &walk, None, None, &registers, held);
+                self.flat_stage(stage, &walk, (nest, None), None, &registers, held);
             }
         }
-        self.flat_stage(stage, walk, Some(nest), Some(footprint), &registers, held);
+        self.flat_stage(stage, walk, (nest, Some(nest)), Some(footprint), &registers, held);
     }
 
+    /// Analyses a stage in a nest, which is its own unless the stage is of a Func in registers.
     fn flat_stage(
         &mut self,
         stage: StageRef,
         walk: &Walk,
-        nest: Option<&Nest>,
+        (around, nest): (&Nest, Option<&Nest>),
         footprint: Option<&NestFootprint>,
         registers: &[(FuncId, &RegisterFootprint)],
         held: f64,
     ) {
         let id = self.items.problem.stage_id(stage);
         let flat = self.items.featurizer.flat(id, self.items.plan.inlined);
+        let predicate = self.items.problem.pipeline().funcs()[stage.func].stages[stage.stage].predicate;
         let work = Work {
             source: RowSource::Stage(id),
             node: self.items.problem.dag().stages()[id].node,
@@ -298,6 +306,7 @@ impl<'k, 's> Block<'k, 's> {
             nest,
             accumulates: footprint.is_some_and(|own| own.accumulates),
             carries: footprint.is_some_and(|own| own.carries),
+            vector: self.has_vectors(around) && predicate.is_none(),
             registers,
             input: None,
         };

@@ -54,6 +54,8 @@ pub(crate) struct Work<'w> {
     pub accumulates: bool,
     /// Whether it keeps what it wrote last in a register.
     pub carries: bool,
+    /// Whether the accesses of its unrolled points are vectors, where that is possible.
+    pub vector: bool,
     /// Funcs in registers that can be read.
     pub registers: &'w [(FuncId, &'w RegisterFootprint)],
     /// The input that is being copied, if the row is a copy.
@@ -180,7 +182,7 @@ impl Block<'_, '_> {
             let place =
                 if group.own && work.input.is_none() { own.clone() } else { self.place(group.node, work) };
             if !group.own && self.is_in_warps(group.node) {
-                totals.add_shuffles(moves.traffic(&place, self.units, |kind| kind == AxisKind::Over).0);
+                totals.add_shuffles(moves.traffic(&place, self.units, |kind| kind == AxisKind::Over, false).0);
             }
             self.load(work, group, &place, all, &mut totals, reads);
         }
@@ -269,7 +271,8 @@ impl Block<'_, '_> {
         keep: Keep,
         access: Access,
     ) -> Traffic {
-        let (traffic, all) = moves.traffic(place, self.units, keep);
+        let vectors = work.has_vectors(group) && !matches!(access, Access::Atomic);
+        let (traffic, all) = moves.traffic(place, self.units, keep, vectors);
         if self.items.chosen.is_some() {
             let whole = work.walk.vars.iter().chain(&place.base).all(|linear| linear.den == 1);
             let exact = all

@@ -6,6 +6,7 @@ use ahash::AHashMap;
 use smallvec::SmallVec;
 
 use crate::features::flatten::Group;
+use crate::features::vectors::Vector;
 use crate::features::walk::{Axis, AxisKind, Case, Linear, Walk};
 use crate::features::warps::{Lanes, MAX_PHASES, Transactions, Units, WARP, quotient};
 use crate::kernel::{Memory, Traffic};
@@ -255,13 +256,19 @@ impl<'a> Moves<'a> {
         (moved / self.group.rows[row].den + self.spreads[row] + 1) as f64
     }
 
-    /// The traffic of one full block. Of the axes inside a thread, only those that pass `keep` run.
-    /// Also returns whether every warp was analysed.
+    /// A bit mask of axes that change an index in an unknown way.
+    pub fn unknown_axes(&self) -> u64 {
+        self.unknown
+    }
+
+    /// The traffic of one full block, by vectors where that is asked for and possible. Of the axes inside a thread, only those
+    /// that pass `keep` run. Also returns whether every warp was analysed.
     pub fn traffic(
         &self,
         place: &Place,
         units: Units,
         keep: impl Fn(AxisKind) -> bool + Copy,
+        by_vectors: bool,
     ) -> (Traffic, bool) {
         let mut traffic = Traffic::default();
         let (walk, group) = (self.walk, self.group);
@@ -275,7 +282,15 @@ impl<'a> Moves<'a> {
             return (traffic, true);
         }
         let (mut accesses, all) = match self.elements(place) {
-            Some(elements) => self.linear(&elements, place, units, keep),
+            Some(elements) => {
+                let mut vectors = SmallVec::from_elem(None, group.origins.len());
+                if by_vectors {
+                    vectors = self.vectors(&elements, place, keep);
+                }
+                let parts: f64 = vectors.iter().map(|of| of.map_or(1.0, |of| 1.0 / of.width as f64)).sum();
+                traffic.requests *= parts / vectors.len().max(1) as f64;
+                self.linear(&elements, place, units, keep, &vectors)
+            }
             None => (self.rounded(place, units, keep, traffic.requests), false),
         };
         if self.is_scattered() {
@@ -337,7 +352,7 @@ impl<'a> Moves<'a> {
             return None;
         }
         let mut elements =
-            Elements { constant: 0, steps: SmallVec::from_elem(0, self.walk.around.axes.len()) };
+            Elements { constant: 0, steps: SmallVec::from_elem(0, self.walk.around.axes.len()), vector: None };
         for (number, (row, stride)) in self.group.rows.iter().zip(&place.strides).enumerate() {
             let vars = self.walk.vars.iter().zip(&row.coefs);
             let start: i64 = vars.map(|(var, coef)| coef * var.constant.div_euclid(var.den)).sum();
@@ -361,13 +376,38 @@ impl<'a> Moves<'a> {
         place: &Place,
         units: Units,
         keep: impl Fn(AxisKind) -> bool + Copy,
+        vectors: &[Option<Vector>],
+    ) -> (f64, bool) {
+        let mut kinds: SmallVec<[Option<Vector>; 4]> = SmallVec::from_slice(vectors);
+        kinds.sort_unstable_by_key(|vector| vector.map_or(1, |vector| vector.width));
+        kinds.dedup();
+        let (mut total, mut all) = (0.0, true);
+        for vector in kinds {
+            let own = vectors.iter().zip(&self.group.origins).filter(|(own, _)| **own == vector);
+            let own = own.map(|(_, origin)| origin);
+            let (part, whole) = self.linear_part(&elements.by(vector), place, units, keep, own);
+            total += part;
+            all &= whole;
+        }
+        (total, all)
+    }
+
+    /// The same for some accesses of the group.
+    fn linear_part<'o>(
+        &self,
+        elements: &Elements,
+        place: &Place,
+        units: Units,
+        keep: impl Fn(AxisKind) -> bool + Copy,
+        accesses: impl Iterator<Item = &'o SmallVec<[i64; 4]>>,
     ) -> (f64, bool) {
         let (walk, group) = (self.walk, self.group);
-        let transactions = Transactions::new(place.memory, group.bytes, units);
+        let width = elements.vector.map_or(1, |vector| vector.width);
+        let transactions = Transactions::new(place.memory, group.bytes * width as usize, units);
         let mut origins = Phases::new(transactions.phases);
-        for origin in &group.origins {
+        for origin in accesses {
             let offset: i64 = origin.iter().zip(&place.strides).map(|(at, stride)| at * stride).sum();
-            let phase = origins.of(elements.constant + offset);
+            let phase = origins.of(quotient(elements.constant + offset, width));
             origins.counts[phase] += group.count / group.origins.len() as f64;
         }
         let (mut total, mut all) = (0.0, true);
@@ -395,7 +435,10 @@ impl<'a> Moves<'a> {
             if axis.kind == AxisKind::Lane || !(keep(axis.kind) || number < self.walk.own_axes) {
                 continue;
             }
-            let (first, count) = self.walk.span(case, number);
+            let (first, mut count) = self.walk.span(case, number);
+            if let Some(vector) = elements.vector.filter(|vector| vector.axis == number) {
+                count /= vector.width;
+            }
             start += first * elements.steps[number];
             let weight = if axis.kind.is_outside() { 1.0 / count as f64 } else { 1.0 };
             phases.walk(elements.steps[number], count, weight);
@@ -573,7 +616,22 @@ impl<'m> RoundedWarp<'m> {
 }
 
 /// An element as a sum over axes.
-struct Elements {
-    constant: i64,
-    steps: SmallVec<[i64; 16]>,
+#[derive(Clone)]
+pub(crate) struct Elements {
+    pub constant: i64,
+    /// The change per step of each axis; in vectors, if there are any.
+    pub steps: SmallVec<[i64; 16]>,
+    vector: Option<Vector>,
+}
+
+impl Elements {
+    /// The same with steps in vectors. All steps but that of the vector's axis are multiples of its width.
+    fn by(&self, vector: Option<Vector>) -> Elements {
+        let mut elements = Elements { vector, ..self.clone() };
+        if let Some(Vector { axis, width }) = vector {
+            elements.steps.iter_mut().for_each(|step| *step /= width);
+            elements.steps[axis] = 1;
+        }
+        elements
+    }
 }

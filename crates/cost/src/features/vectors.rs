@@ -1,0 +1,72 @@
+//! Accesses of several adjacent elements at a time, as lowering makes them of the unrolled points of a nest.
+
+use smallvec::SmallVec;
+
+use crate::features::flatten::Group;
+use crate::features::row::Work;
+use crate::features::traffic::{Elements, Moves, Place};
+use crate::features::walk::AxisKind;
+use crate::kernel::Memory;
+
+/// Bytes of the longest vector.
+const VECTOR_BYTES: i64 = 16;
+
+/// The innermost loop of a nest, and the elements of a vector along it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Vector {
+    pub axis: usize,
+    pub width: i64,
+}
+
+impl Work<'_> {
+    /// Whether accesses of a group can be made by vectors: nothing else in the loop accesses what it writes, and no
+    /// condition decides which points are computed.
+    pub fn has_vectors(&self, group: &Group) -> bool {
+        let reads_own = || self.flat.loads.iter().any(|load| load.own) && self.input.is_none();
+        self.vector && (!group.own || self.accumulates || !reads_own())
+    }
+}
+
+impl Moves<'_> {
+    /// The vectors of each access of the group; `None` for one that is made element by element.
+    pub fn vectors(
+        &self,
+        elements: &Elements,
+        place: &Place,
+        keep: impl Fn(AxisKind) -> bool,
+    ) -> SmallVec<[Option<Vector>; 4]> {
+        let axis = self.innermost(elements, keep).filter(|_| place.memory == Memory::Global);
+        let vector = |origin: &SmallVec<[i64; 4]>| {
+            let offset: i64 = origin.iter().zip(&place.strides).map(|(at, stride)| at * stride).sum();
+            let width = self.width(elements, axis?, elements.constant + offset);
+            (width > 1).then_some(Vector { axis: axis?, width })
+        };
+        self.group.origins.iter().map(vector).collect()
+    }
+
+    /// The innermost loop of a thread, if it is unrolled, runs over adjacent elements and always to its end.
+    fn innermost(&self, elements: &Elements, keep: impl Fn(AxisKind) -> bool) -> Option<usize> {
+        if self.is_scattered() || self.unknown_axes() != 0 {
+            return None;
+        }
+        let axes = &self.walk.around.axes;
+        let mut own = (self.walk.own_axes..axes.len()).rev();
+        let last = own.find(|axis| axes[*axis].count > 1 && keep(axes[*axis].kind))?;
+        let whole = (axes[last].start, axes[last].count);
+        let is_whole = self.walk.cases.iter().all(|case| self.walk.span(case, last) == whole);
+        (axes[last].kind.is_unrolled() && elements.steps[last] == 1 && is_whole).then_some(last)
+    }
+
+    /// The elements of a vector along an axis, for accesses that start at `start` where all axes do.
+    fn width(&self, elements: &Elements, axis: usize, start: i64) -> i64 {
+        let steps = elements.steps.iter().enumerate().filter(|(other, _)| *other != axis);
+        let fits = |width: &i64| {
+            let is_multiple = |number: i64| number % width == 0;
+            is_multiple(self.walk.around.axes[axis].count)
+                && is_multiple(start)
+                && steps.clone().all(|(_, step)| is_multiple(*step))
+        };
+        let widest = VECTOR_BYTES / self.group.bytes as i64;
+        [16, 8, 4, 2].into_iter().filter(|width| *width <= widest).find(fits).unwrap_or(1)
+    }
+}
