@@ -22,6 +22,7 @@ mod form;
 mod merged;
 mod operations;
 mod reads;
+mod rounded;
 mod row;
 mod traffic;
 mod value;

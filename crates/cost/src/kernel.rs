@@ -106,7 +106,7 @@ impl NewDecisions {
     }
 
     /// Decisions that all weights know, because the features that they read describe them: rows of an array in shared memory
-    /// that are `pitch` apart are like longer rows. Features describe points that `interleave` and `async` copies too, but weights
+    /// that are `pitch` apart are like longer rows. Features describe points that `interleave`, `async` copies and vectors too, but weights
     /// that were not trained on them rank them wrongly: of 14 products on an H200, six became 5 to 18 % slower and four 5 to 15 %
     /// faster.
     pub const DESCRIBED: NewDecisions = NewDecisions(1 << 16);

@@ -297,6 +297,74 @@ fn blocks_with_interleaved_points_do_what_features_say() {
     assert_eq!(2.0 * apart.0, together.0);
 }
 
+/// Vectors of bytes, of floats, of copies and of accumulators, in blocks that some tiles do not fill.
+const VECTORS: [(&str, &str); 4] = [
+    (
+        "unsharp",
+        "unsharp inline in, kernel, sharpen, ratio
+  kernel output  block x 64, y 16
+    gray         flat                                             shared
+    blur_y       flat                                             shared
+    output       threads x 16, y 16  serial c all, x 4  unroll            vector
+      blur_x     registers
+",
+    ),
+    (
+        "hist",
+        "hist inline cdf_bin, eq, Cr, Cb
+  kernel Y            block x 128, y 4  threads x 8, y 4  serial x 16  unroll  vector
+  kernel hist_rows.0  block b 256, y 1  threads b 40  serial b 4  unroll  vector
+  kernel hist_rows.1  block y 32        threads y 32  serial rx 4  unroll  vector
+  kernel hist.0       block b 256       threads b 128  serial b 2  unroll  vector
+  kernel hist.1       block b 256       threads b 128  serial ry 4, b 2  unroll  vector
+  kernel cdf.0        block b 256       threads b 256
+  kernel cdf.1        block             threads  serial rb 5  unroll
+  kernel output       block x 128, y 4, c all  threads x 32, y 4  serial c all, x 4  unroll  vector
+",
+    ),
+    (
+        "cuda_mat_mul",
+        "cuda_mat_mul
+  kernel out   block x 64, y 64
+    prod.0     threads x 16, y 8  serial y 8, x 4          unroll  private
+    over prod.1.r 16
+      A.stage  threads d0 16, d1 8  serial d0 4            unroll  shared  vector
+      B.stage  threads d0 4, d1 32  serial d0 4            unroll  shared  vector
+      prod.1   threads x 16, y 8  serial r all, y 8, x 4  unroll  private
+    out        threads x 16, y 8  serial y 8, x 4          unroll           vector
+",
+    ),
+    (
+        "cuda_mat_mul",
+        "cuda_mat_mul
+  kernel prod.0  block x 64, y 8  threads x 16, y 8  serial x 4  unroll  vector
+  kernel prod.1  block x 64, y 8  threads x 16, y 8  serial r 4, x 4  unroll  vector
+  kernel out     block x 96, y 8  threads x 16, y 8  serial x 4  unroll  vector
+",
+    ),
+];
+
+#[test]
+fn blocks_with_vectors_do_what_features_say() {
+    let mut score = Score::default();
+    for (name, text) in VECTORS {
+        let app = warploom_apps::find(name).expect("it is an app");
+        let workload = workload(app, &sizes(app));
+        let problem = problem(&workload);
+        let mut loads = [text, &text.replace("  vector", "")].map(|text| {
+            let schedule =
+                Schedule::parse(text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+            compare(&workload, &problem, &schedule, text, &mut score);
+            let arrays = predict(&problem, &schedule).into_iter().flat_map(|kernel| kernel.arrays);
+            let global = arrays.filter(|array| array.memory == Memory::Global);
+            global.map(|array| array.loads.requests + array.stores.requests).sum::<f64>()
+        });
+        loads.sort_by(f64::total_cmp);
+        assert!(loads[0] < loads[1], "{text}: {loads:?}");
+    }
+    assert!(score.wrong.is_empty(), "{}", score.wrong.join("\n"));
+}
+
 /// A random pipeline with data.
 fn random_workload(seed: u64) -> Workload {
     let RandomPipeline { pipeline, request, .. } = random_pipeline(seed, &Options::default());

@@ -199,7 +199,7 @@ impl<'a> Place<'a> {
 /// inputs not changing.
 pub(crate) fn check_places(places: &[Place<'_>]) -> Result<(), Error> {
     for (i, place) in places.iter().enumerate() {
-        let unit = place.buffer.element_bytes.max(1) as u64;
+        let unit = place.buffer.alignment.max(place.buffer.element_bytes).max(1) as u64;
         if !place.start.is_multiple_of(unit) {
             let what = place.buffer.name.clone();
             return Err(Error::Misaligned { what, address: place.start, unit });
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     fn buffer(name: &str, elements: usize) -> Buffer {
-        Buffer { name: name.to_string(), elements, element_bytes: 4, role: Role::Input(0) }
+        Buffer { name: name.to_string(), elements, element_bytes: 4, alignment: 4, role: Role::Input(0) }
     }
 
     #[test]
@@ -240,8 +240,12 @@ mod tests {
         assert_eq!(check(&[(&a, 400, false), (&b, 436, true)]), Err(refused.to_string()));
         assert_eq!(check(&[(&a, 436, true), (&b, 400, false)]), Err(refused.to_string()));
         assert_eq!(check(&[(&a, 400, true), (&b, 400, true)]), Err(refused.to_string()));
-        let refused = "`a` lies at 0x192, which is not a multiple of the 4 bytes of its elements";
+        let refused = "`a` lies at 0x192, which is not a multiple of 4 bytes, as its kernels need it";
         assert_eq!(check(&[(&a, 402, false)]), Err(refused.to_string()));
+        let rows = Buffer { alignment: 16, ..buffer("rows", 10) };
+        assert_eq!(check(&[(&rows, 400, false)]), Ok(()));
+        let refused = "`rows` lies at 0x194, which is not a multiple of 16 bytes, as its kernels need it";
+        assert_eq!(check(&[(&rows, 404, false)]), Err(refused.to_string()));
     }
 
     #[test]

@@ -225,14 +225,14 @@ pub enum Error {
         /// The program, or the buffer that would be allocated.
         what: String,
     },
-    /// Memory that is not aligned to the element size.
-    #[error("`{what}` lies at {address:#x}, which is not a multiple of the {unit} bytes of its elements")]
+    /// Memory that is not aligned to the element size, or to the vectors that kernels access it by.
+    #[error("`{what}` lies at {address:#x}, which is not a multiple of {unit} bytes, as its kernels need it")]
     Misaligned {
         /// The name of the input or output.
         what: String,
         /// The device address.
         address: u64,
-        /// The size of an element in bytes.
+        /// The bytes that the address must be a multiple of.
         unit: u64,
     },
     /// An output that overlaps other memory of the same launch.

@@ -53,6 +53,7 @@ mod staging;
 mod state;
 mod statistics;
 mod tiles;
+mod vectors;
 
 use std::sync::Arc;
 use std::time::Instant;

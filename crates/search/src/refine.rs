@@ -23,6 +23,7 @@ use crate::space::Space;
 use crate::staging::best_copies;
 use crate::state::{Kern, Sketch, funcs};
 use crate::statistics::Statistics;
+use crate::vectors::vectored;
 
 /// The most rounds over all changes of one kernel.
 const MAX_ROUNDS: usize = 6;
@@ -67,6 +68,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
             refiner.take_known(transposed.into_iter().collect());
             let pitches = refiner.pitches(number);
             refiner.take_known(pitches);
+            let vectored = refiner.vectored(number);
+            refiner.take_known(vectored.into_iter().collect());
         }
         if refiner.best.cost() >= before || refiner.best.is_lone() {
             break;
@@ -96,6 +99,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
         sketches.extend(refiner.reduced(number));
         sketches.extend(refiner.pitches(number));
         sketches.extend(refiner.transposed(number));
+        sketches.extend(refiner.vectored(number));
     }
     counts.enumerated += sketches.len() as u64;
     evaluator.judge(sketches, counts).into_iter().flatten().collect()
@@ -221,6 +225,7 @@ impl<'a> Refiner<'a, '_> {
                 if let Some(nest) = kernel.nests_mut().nth(number) {
                     nest.mapping = mapping;
                     (nest.numbers.atomic, nest.numbers.interleave) = (false, false);
+                    nest.numbers.vector = false;
                 }
             })
         };
@@ -366,6 +371,17 @@ impl<'a> Refiner<'a, '_> {
             });
         });
         Some(sketch.with_tiles(item))
+    }
+
+    /// The kernel with one nest that accesses buffers by vectors, or without, if it does.
+    fn vectored(&self, number: usize) -> Option<Sketch> {
+        let (space, sketch) = (self.space(), &self.best.sketch);
+        let node = match sketch.item.nests().nth(number)?.item {
+            Item::Stage(stage) => space.dag.func_node(stage.func),
+            Item::Input(input) => space.dag.input_node(input),
+        };
+        let adjacent = LoopKind::Pure(*space.dag.nodes()[node].storage_order.first()?);
+        vectored(&sketch.item, number, adjacent).map(|item| sketch.with_tiles(item))
     }
 
     /// Improves the copies of inputs: fewer, or others.

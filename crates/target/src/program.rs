@@ -98,6 +98,9 @@ pub struct Buffer {
     pub elements: usize,
     /// The size of one element, in bytes.
     pub element_bytes: usize,
+    /// Its start is a multiple of this number of bytes, and of the size of an element.
+    #[serde(default)]
+    pub alignment: usize,
     /// Whether the caller supplies it, receives it, or never sees it.
     pub role: Role,
 }
@@ -348,7 +351,7 @@ mod tests {
             name: "p".to_string(),
             code: Code::Ptx(String::new()),
             kernels: vec![kernel("a"), Kernel { iterations: vec![1], ..kernel("b") }],
-            buffers: vec![Buffer { name: "out".to_string(), elements: 3, element_bytes: 4, role }],
+            buffers: vec![Buffer { name: "out".to_string(), elements: 3, element_bytes: 4, alignment: 4, role }],
             params: 0,
             steps: vec![
                 Step::Launch(0),

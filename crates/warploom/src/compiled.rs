@@ -103,6 +103,8 @@ struct Key {
     request: Realisation,
     /// The strides of inputs and outputs; empty if all are dense.
     strides: GivenStrides,
+    /// Whether all memory is aligned as vectors need it.
+    aligned: bool,
 }
 
 /// Kernels built for some sizes and Params.
@@ -141,7 +143,7 @@ impl Compiled {
         infer(&pipeline, &request)?;
         let compiled = Compiled::unprepared(pipeline, schedule, request, backend, cache, None);
         if let Some(device) = compiled.shared.backend.device() {
-            compiled.ready(compiled.request.clone(), Vec::new(), device)?;
+            compiled.ready_dense(compiled.request.clone(), device)?;
         }
         Ok(compiled)
     }
@@ -158,7 +160,7 @@ impl Compiled {
         let any_size = problem.sizes().map(|sizes| AnySize::new(sizes.request.clone(), program));
         let compiled = Compiled::unprepared(pipeline, schedule, typical, backend, cache, any_size);
         if let Some(device) = compiled.shared.backend.device() {
-            compiled.ready(compiled.request.clone(), Vec::new(), device)?;
+            compiled.ready_dense(compiled.request.clone(), device)?;
         }
         Ok(compiled)
     }
@@ -178,7 +180,7 @@ impl Compiled {
                 let key = compiled.shared.key(compiled.request.clone(), Vec::new());
                 compiled.shared.recent.get_or_make(key, |_| compiled.shared.load(program.clone()))?;
             }
-            (Some(device), _) => drop(compiled.ready(compiled.request.clone(), Vec::new(), device)?),
+            (Some(device), _) => drop(compiled.ready_dense(compiled.request.clone(), device)?),
             (None, _) => {}
         }
         Ok(compiled)
@@ -240,7 +242,7 @@ impl Compiled {
         let request = workload.realisation();
         self.warn_of_other_sizes(&request);
         let Some(device) = self.shared.backend.device() else { return Ok(workload.reference()?) };
-        let ready = self.ready(request, Vec::new(), device)?;
+        let ready = self.ready_dense(request, device)?;
         match &ready.kernels {
             None => Ok(workload.simulate(&ready.program, device, 0)?.outputs),
             Some(kernels) => Ok(self.shared.with_memory(|| workload.run(kernels, &ready.program))?),
@@ -275,7 +277,9 @@ impl Compiled {
     /// The stream must belong to the context of the GPU. Kernels for the sizes of the last 16 launches
     /// with different sizes exist already; otherwise this call builds them. Device memory for
     /// temporaries is allocated only if that of earlier launches is still in use by other streams.
-    /// Each launch uses the values of the Params at the time it was enqueued.
+    /// Each launch uses the values of the Params at the time it was enqueued. Where the schedule has
+    /// vectors and some memory does not start at a multiple of 16 bytes, kernels without vectors are
+    /// used, which the first such call builds.
     ///
     /// For memory managed by cudarc, cudarc's events order the launch with other streams' uses of
     /// that memory, if the context has event tracking enabled, which is the default. For memory
@@ -297,13 +301,36 @@ impl Compiled {
         inputs: &[DeviceInput<'_>],
         outputs: &mut [DeviceOutput<'_>],
     ) -> Result<(), RunError> {
-        let (pipeline, gpu) = (&self.shared.pipeline, self.shared.gpu()?);
+        let pipeline = &self.shared.pipeline;
+        self.shared.gpu()?;
         let mut request = self.request.clone();
         take_inputs(pipeline, &inputs.iter().map(DeviceInput::shape).collect::<Vec<_>>(), &mut request)?;
         take_outputs(pipeline, &outputs.iter().map(DeviceOutput::shape).collect::<Vec<_>>(), &mut request)?;
         self.warn_of_other_sizes(&request);
         let shapes = inputs.iter().map(DeviceInput::shape).chain(outputs.iter().map(DeviceOutput::shape));
-        let ready = self.ready_on(stream, request, given_strides(shapes), gpu.device())?;
+        let mut key = self.shared.key(request, given_strides(shapes));
+        let launched = self.launch_as(&key, stream, inputs, outputs);
+        match launched {
+            Err(RunError::Cuda(CudaError::Runtime(warploom_runtime::Error::Misaligned { .. })))
+                if self.shared.schedule.nests().any(|nest| nest.numbers.vector) =>
+            {
+                key.aligned = false;
+                self.launch_as(&key, stream, inputs, outputs)
+            }
+            launched => launched,
+        }
+    }
+
+    /// Enqueues a run of the kernels of a key.
+    fn launch_as(
+        &self,
+        key: &Key,
+        stream: &CudaStream,
+        inputs: &[DeviceInput<'_>],
+        outputs: &mut [DeviceOutput<'_>],
+    ) -> Result<(), RunError> {
+        let (pipeline, gpu) = (&self.shared.pipeline, self.shared.gpu()?);
+        let ready = self.ready_on(stream, key.clone(), gpu.device())?;
         let Some(kernels) = &ready.kernels else { return Ok(()) };
         let params = Value::words(&self.request.params.values().flatten().copied().collect::<Vec<Value>>());
         let inputs: Vec<_> = inputs.iter().map(DeviceInput::memory).collect();
@@ -363,21 +390,21 @@ impl Compiled {
         })
     }
 
-    /// The kernels for some sizes and strides, built if there are none yet.
-    fn ready(
-        &self,
-        request: Realisation,
-        strides: GivenStrides,
-        device: &Device,
-    ) -> Result<Arc<Ready>, RunError> {
-        self.shared.recent.get_or_make(self.shared.key(request, strides), |key| {
+    /// The kernels for some sizes and memory of our own, built if there are none yet.
+    fn ready_dense(&self, request: Realisation, device: &Device) -> Result<Arc<Ready>, RunError> {
+        self.ready(self.shared.key(request, Vec::new()), device)
+    }
+
+    /// The kernels of a key, built if there are none yet.
+    fn ready(&self, key: Key, device: &Device) -> Result<Arc<Ready>, RunError> {
+        self.shared.recent.get_or_make(key, |key| {
             let mut request = key.request.clone();
             request.params = self.request.params.clone();
             if let Some(any_size) = &self.shared.any_size {
                 return self.shared.load_any_size(any_size, &request, &key.strides);
             }
             let options = lower::Options { pitched: !key.strides.is_empty(), ..lower::Options::default() };
-            let mut program = self.build(&request, options, device)?;
+            let mut program = self.build(&request, options, key.aligned, device)?;
             if options.pitched {
                 program = program.at(&[], &of_buffers(&program, &self.shared.pipeline, &key.strides))?;
             }
@@ -386,14 +413,7 @@ impl Compiled {
     }
 
     /// The same for a launch on a stream. None are built while that is being captured.
-    fn ready_on(
-        &self,
-        stream: &CudaStream,
-        request: Realisation,
-        strides: GivenStrides,
-        device: &Device,
-    ) -> Result<Arc<Ready>, RunError> {
-        let key = self.shared.key(request, strides);
+    fn ready_on(&self, stream: &CudaStream, key: Key, device: &Device) -> Result<Arc<Ready>, RunError> {
         if let Some(ready) = self.shared.recent.get(&key) {
             return Ok(ready);
         }
@@ -401,7 +421,7 @@ impl Compiled {
             let pipeline = self.shared.pipeline.name().to_string();
             return Err(DeviceMemoryError::Capturing { pipeline }.into());
         }
-        self.ready(key.request, key.strides, device)
+        self.ready(key, device)
     }
 
     /// Builds the kernels for some sizes. At sizes larger than the scheduled ones, a block may need
@@ -410,10 +430,14 @@ impl Compiled {
         &self,
         request: &Realisation,
         options: lower::Options,
+        aligned: bool,
         device: &Device,
     ) -> Result<Program, BuildError> {
         let problem = Problem::new(&self.shared.pipeline, request, device)?;
-        let built = build_with(&problem, &self.shared.schedule, options);
+        let built = match aligned {
+            true => build_with(&problem, &self.shared.schedule, options),
+            false => build_with(&problem, &without_vectors(&self.shared.schedule), options),
+        };
         let own = request.inputs == self.request.inputs && request.outputs == self.request.outputs;
         match built {
             Err(error @ (BuildError::Illegal(_) | BuildError::Rewritten(_))) if !own => {
@@ -465,7 +489,7 @@ impl Shared {
         for (id, _) in self.specialised.iter().filter(|(_, fixed)| !**fixed) {
             request.params[id] = None;
         }
-        Key { request, strides }
+        Key { request, strides, aligned: true }
     }
 
     /// Makes kernels for all sizes ready for some of them.
@@ -535,6 +559,14 @@ impl Shared {
             done => done,
         }
     }
+}
+
+/// The schedule with kernels that access memory element by element.
+fn without_vectors(schedule: &Schedule) -> Schedule {
+    let mut schedule = schedule.clone();
+    let nests = schedule.kernels_mut().flat_map(|kernel| kernel.nests_mut());
+    nests.for_each(|nest| nest.numbers.vector = false);
+    schedule
 }
 
 #[cfg(test)]

@@ -43,13 +43,16 @@ mod unroll;
 mod usage;
 mod wide;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use warploom_lang::{Id, IdVec, Value};
 use warploom_target::program as target;
 
 use crate::instance::{InstanceError, Strides};
-use crate::ir::{Kernel, KernelId, Launch, Program, Role, Space};
+use crate::ir::{
+    BufferId, Kernel, KernelId, Launch, Program, Role, Space, VECTOR_BYTES, every_stmt,
+};
 
 use expr::Printer;
 use kernel::KernelPrinter;
@@ -200,7 +203,8 @@ fn with_code(program: &Program, code: target::Code) -> target::Program {
             waits: waiting[id],
         }
     });
-    let buffers = program.buffers.values().filter_map(|buffer| {
+    let vectors = vectors(program);
+    let buffers = program.buffers.iter().filter_map(|(id, buffer)| {
         let role = match buffer.role {
             Role::Input(input) => target::Role::Input(input.index()),
             Role::Output { output, value } => target::Role::Output { output, value },
@@ -208,7 +212,8 @@ fn with_code(program: &Program, code: target::Code) -> target::Program {
             Role::Table(_) => return None,
         };
         let (name, elements, element_bytes) = (buffer.name.clone(), buffer.elements(), buffer.ty.bytes());
-        Some(target::Buffer { name, elements, element_bytes, role })
+        let alignment = if vectors.contains(&id) { VECTOR_BYTES } else { element_bytes };
+        Some(target::Buffer { name, elements, element_bytes, alignment, role })
     });
     target::Program {
         name: program.name.clone(),
@@ -218,6 +223,19 @@ fn with_code(program: &Program, code: target::Code) -> target::Program {
         params: Value::words_of(program.params.iter().map(|&(_, ty)| ty)),
         steps: program.launches.iter().map(step).collect(),
     }
+}
+
+/// The buffers that kernels access by vectors.
+fn vectors(program: &Program) -> BTreeSet<BufferId> {
+    let buffers = program.kernels.values().flat_map(|kernel| {
+        let moves = every_stmt(&kernel.body).filter(|stmt| stmt.moved().is_some());
+        let arrays = moves.flat_map(|stmt| stmt.moved().into_iter().chain(stmt.written()));
+        arrays.filter_map(|array| match kernel.arrays[array].space {
+            Space::Global(buffer) => Some(buffer),
+            Space::Shared | Space::Thread => None,
+        })
+    });
+    buffers.collect()
 }
 
 /// The buffers that a kernel takes, in parameter order.

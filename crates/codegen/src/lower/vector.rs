@@ -190,7 +190,10 @@ impl KernelLowering<'_> {
         used: &mut AHashMap<ArrayId, usize>,
     ) -> Option<Vectors> {
         let Array { ref name, ty, space: Space::Global(buffer), .. } = self.arrays[array] else { return None };
-        if matches!(self.context.buffers[buffer].role, Role::Table(_)) || self.builder.exprs.is_offset(index) {
+        // The caller may choose where such a buffer and its rows start.
+        let is_free = self.context.layouts.get(buffer).is_some();
+        let is_table = matches!(self.context.buffers[buffer].role, Role::Table(_));
+        if is_free || is_table || self.builder.exprs.is_offset(index) {
             return None;
         }
         let linear = self.builder.linear(index);

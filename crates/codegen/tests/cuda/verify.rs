@@ -481,6 +481,47 @@ fn copies_go_from_buffers_to_shared_memory() {
 }
 
 #[test]
+fn vectors_are_between_buffers_and_threads_and_aligned() {
+    let load = |k: &mut RawKernel, (from, to): (ArrayId, ArrayId), factor: i32, width: u32| {
+        let (thread, at) = (k.leaf(Leaf::Thread), k.constant(0));
+        let factor = k.constant(factor);
+        let index = k.op(Op::Binary(BinaryOp::Mul), &[thread, factor]);
+        k.kernel.body.push(Stmt::Vector { to, at, from, index, width });
+    };
+    let own = |k: &mut RawKernel| k.array("own", Type::F32, Space::Thread, 8);
+    let right = program(|k, Arrays { from, .. }| {
+        let own = own(k);
+        load(k, (from, own), 4, 4);
+        load(k, (from, own), 6, 2);
+    });
+    assert_eq!(verify(&right), Ok(()));
+    let misaligned = Fault::Misaligned { array: "from".into(), width: 4 };
+    refused_at(&[Body(0)], misaligned, |k, Arrays { from, .. }| {
+        let own = own(k);
+        load(k, (from, own), 6, 4);
+    });
+    for (factor, width) in [(8, 8), (3, 3), (1, 1)] {
+        refused_at(&[Body(0)], Fault::Vector { array: "from".into(), width }, |k, Arrays { from, .. }| {
+            let own = own(k);
+            load(k, (from, own), factor, width);
+        });
+    }
+    let fault = Fault::Vector { array: "shared".into(), width: 4 };
+    refused_at(&[Body(0)], fault, |k, Arrays { from, shared, .. }| load(k, (from, shared), 4, 4));
+    refused_at(&[Body(0)], Fault::WritesInput { array: "from".into() }, |k, Arrays { from, .. }| {
+        let own = own(k);
+        let zero = k.constant(0);
+        k.kernel.body.push(Stmt::Vector { to: from, at: zero, from: own, index: zero, width: 4 });
+    });
+    // The last elements of all vectors are out of bounds.
+    let range = Fault::OutOfBounds { array: "own".into(), min: 0, max: 0, elements: 2 };
+    refused_at(&[Body(0)], range, |k, Arrays { from, .. }| {
+        let own = k.array("own", Type::F32, Space::Thread, 2);
+        load(k, (from, own), 4, 4);
+    });
+}
+
+#[test]
 fn atomics_are_for_words_that_threads_share() {
     for (ty, space) in [(Type::U8, Space::Shared), (Type::F32, Space::Thread)] {
         let fault = Fault::Atomic { array: "own".into(), ty, space };

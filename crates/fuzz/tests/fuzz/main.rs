@@ -16,4 +16,5 @@ mod rounding;
 mod shuffles;
 mod support;
 mod tables;
+mod vectors;
 mod wide;

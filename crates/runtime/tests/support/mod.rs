@@ -37,7 +37,7 @@ pub fn kernel(entry: &str, buffers: &[usize]) -> Kernel {
 }
 
 pub fn buffer(name: &str, role: Role) -> Buffer {
-    Buffer { name: name.to_string(), elements: ELEMENTS, element_bytes: 4, role }
+    Buffer { name: name.to_string(), elements: ELEMENTS, element_bytes: 4, alignment: 4, role }
 }
 
 /// Multiplies by the param three times, or runs one kernel.

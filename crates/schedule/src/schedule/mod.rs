@@ -35,6 +35,7 @@
 //! | `INPUT.stage flat shared async 3` | a copy inside an over-loop, with three slices in shared memory: copies for the next two iterations are under way while one is computed |
 //! | `STAGE threads r 16 atomic shared` | an update whose points several threads update at once, by atomic operations |
 //! | `STAGE threads x 16 serial x 4 unroll interleave` | a stage whose threads make several rounds, unrolled: those of a block of 128 points have two groups of 4 each, 64 apart |
+//! | `STAGE threads x 16 serial x 4 unroll vector` | a stage whose threads access 4 adjacent elements of buffers at once |
 //! | `INPUT.stage flat shared` | a copy of the part of an input that is read below |
 //! | `FUNC registers` | below a stage: a Func that each thread computes right before the stage, for its own points |
 //!
