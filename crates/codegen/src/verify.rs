@@ -86,7 +86,9 @@ impl Verifier<'_> {
                 self.write(*array, *index, *value)?;
                 self.copy(*array, *value)?;
             }
-            Stmt::Vector { to, at, from, index, width } => self.vector((*to, *at), (*from, *index), *width)?,
+            Stmt::Vector { to, at, from, index, width } => {
+                self.vector((*to, *at), (*from, *index), *width)?
+            }
             Stmt::Commit | Stmt::Wait(_) if !uniform => return Err(Fault::DivergentWait),
             Stmt::Commit | Stmt::Wait(_) => {}
             Stmt::Atomic { op, array, index, value } => {

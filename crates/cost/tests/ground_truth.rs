@@ -312,14 +312,21 @@ const VECTORS: [(&str, &str); 4] = [
     (
         "hist",
         "hist inline cdf_bin, eq, Cr, Cb
-  kernel Y            block x 128, y 4  threads x 8, y 4  serial x 16  unroll  vector
-  kernel hist_rows.0  block b 256, y 1  threads b 40  serial b 4  unroll  vector
-  kernel hist_rows.1  block y 32        threads y 32  serial rx 4  unroll  vector
-  kernel hist.0       block b 256       threads b 128  serial b 2  unroll  vector
-  kernel hist.1       block b 256       threads b 128  serial ry 4, b 2  unroll  vector
+  kernel Y block x 128, y 4
+    Y threads x 8, y 4  serial x 16  unroll  vector
+  kernel hist_rows.0 block b 256, y 1
+    hist_rows.0 threads b 40  serial b 4  unroll  vector
+  kernel hist_rows.1 block y 32
+    hist_rows.1 threads y 32  serial rx 4  unroll  vector
+  kernel hist.0 block b 256
+    hist.0 threads b 128  serial b 2  unroll  vector
+  kernel hist.1 block b 256
+    hist.1 threads b 128  serial ry 4, b 2  unroll  vector
   kernel cdf.0        block b 256       threads b 256
-  kernel cdf.1        block             threads  serial rb 5  unroll
-  kernel output       block x 128, y 4, c all  threads x 32, y 4  serial c all, x 4  unroll  vector
+  kernel cdf.1
+    cdf.1        threads  serial rb 5  unroll
+  kernel output block x 128, y 4, c all
+    output threads x 32, y 4  serial c all, x 4  unroll  vector
 ",
     ),
     (
@@ -337,9 +344,12 @@ const VECTORS: [(&str, &str); 4] = [
     (
         "cuda_mat_mul",
         "cuda_mat_mul
-  kernel prod.0  block x 64, y 8  threads x 16, y 8  serial x 4  unroll  vector
-  kernel prod.1  block x 64, y 8  threads x 16, y 8  serial r 4, x 4  unroll  vector
-  kernel out     block x 96, y 8  threads x 16, y 8  serial x 4  unroll  vector
+  kernel prod.0 block x 64, y 8
+    prod.0 threads x 16, y 8  serial x 4  unroll  vector
+  kernel prod.1 block x 64, y 8
+    prod.1 threads x 16, y 8  serial r 4, x 4  unroll  vector
+  kernel out block x 96, y 8
+    out threads x 16, y 8  serial x 4  unroll  vector
 ",
     ),
 ];

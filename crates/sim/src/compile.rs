@@ -240,8 +240,11 @@ impl<'a> Compiler<'a> {
         self.expect("index", at, Type::I32)?;
         self.expect("index", index, Type::I32)?;
         let site = self.site();
-        let [to, from] =
-            [(to, slots[0]), (from, slots[1])].map(|(array, index)| Touch { array: array.index(), index, site });
+        let [to, from] = [(to, slots[0]), (from, slots[1])].map(|(array, index)| Touch {
+            array: array.index(),
+            index,
+            site,
+        });
         let (buffer, registers) = if stores { (to, from) } else { (from, to) };
         self.code.instructions.push(Instruction::Vector(Vector { buffer, registers, width, stores }));
         self.give_back(&[at, index]);

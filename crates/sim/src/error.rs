@@ -398,7 +398,9 @@ pub enum Fault {
         array: String,
     },
     /// A vector is not between a buffer and a per-thread array of the same type.
-    #[error("`{array}` cannot be written by vectors: they move elements between global memory and per-thread arrays")]
+    #[error(
+        "`{array}` cannot be written by vectors: they move elements between global memory and per-thread arrays"
+    )]
     Vector {
         /// The name of the array.
         array: String,

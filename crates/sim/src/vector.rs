@@ -14,12 +14,7 @@ use crate::world::World;
 
 impl Machine {
     /// One access of the buffer per thread, which moves all elements.
-    pub(crate) fn vector(
-        &mut self,
-        vector: &Vector,
-        mask: &Mask,
-        world: &mut World<'_>,
-    ) -> Result<(), Stop> {
+    pub(crate) fn vector(&mut self, vector: &Vector, mask: &Mask, world: &mut World<'_>) -> Result<(), Stop> {
         let (buffer, registers) = (vector.buffer, vector.registers);
         let (of_buffer, of_registers) = match vector.stores {
             true => (AccessKind::Write, AccessKind::Read),

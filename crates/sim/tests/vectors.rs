@@ -57,5 +57,8 @@ fn vectors_start_at_multiples_of_their_length() {
     let error = run(&program, &[&buffer(vec![0_u8; 256])]).expect_err("they start one further");
     let SimError::Misaligned { access, width } = &error else { panic!("{error}") };
     assert_eq!((access.kind, access.array.as_str(), *width), (AccessKind::Read, "from", 4));
-    assert!(error.to_string().starts_with("misaligned: in the kernel `turned`, statement 0 (vector own)"), "{error}");
+    assert!(
+        error.to_string().starts_with("misaligned: in the kernel `turned`, statement 0 (vector own)"),
+        "{error}"
+    );
 }

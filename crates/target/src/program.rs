@@ -351,7 +351,13 @@ mod tests {
             name: "p".to_string(),
             code: Code::Ptx(String::new()),
             kernels: vec![kernel("a"), Kernel { iterations: vec![1], ..kernel("b") }],
-            buffers: vec![Buffer { name: "out".to_string(), elements: 3, element_bytes: 4, alignment: 4, role }],
+            buffers: vec![Buffer {
+                name: "out".to_string(),
+                elements: 3,
+                element_bytes: 4,
+                alignment: 4,
+                role,
+            }],
             params: 0,
             steps: vec![
                 Step::Launch(0),

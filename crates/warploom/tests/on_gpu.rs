@@ -501,3 +501,37 @@ fn kernels_of_sixteen_sizes_are_kept() {
     assert!(run(101), "this one is loaded again, from the cache");
     std::fs::remove_dir_all(folder).expect("it is ours");
 }
+
+/// Memory that starts anywhere: kernels with vectors run where all of it is aligned, others where it is not.
+#[test]
+fn memory_that_is_not_aligned_is_accessed_element_by_element() {
+    let Some(stream) = stream("memory_that_is_not_aligned_is_accessed_element_by_element") else { return };
+    let (x, y) = vars!(x, y);
+    let input = Input::u8("input", 2);
+    let inverse = func("inverse", (x, y), Expr::from(255u8) - input.at((x, y)));
+    let pipeline = Pipeline::new("inverse", [inverse]).expect("it is right");
+    let picture = Region::of_extents(&[256, 64]);
+    let request =
+        Realisation::new(&pipeline).input("input", picture.clone()).output("inverse", picture.clone());
+    let text = "inverse
+  kernel inverse block x 256, y 4
+    inverse threads x 16, y 4 serial x 16 unroll vector
+";
+    let schedule = Schedule::parse(text, &pipeline).expect("it is right");
+    let backend = Backend::on(&stream).expect("there is a GPU");
+    let compiled = Compiled::new(pipeline, schedule, request, backend).expect("it is legal");
+    let bytes: Vec<u8> = (0..256 * 64 + 16).map(|i| (i % 253) as u8).collect();
+    let memory = stream.clone_htod(&bytes).expect("there is room");
+    for (from, to) in [(0, 0), (16, 0), (1, 0), (0, 3), (8, 4), (0, 0)] {
+        let mut found = stream.clone_htod(&vec![0_u8; bytes.len()]).expect("there is room");
+        let input = DeviceInput::new(picture.clone(), memory.slice(from..from + 256 * 64));
+        let output = DeviceOutput::new(picture.clone(), found.slice_mut(to..to + 256 * 64));
+        compiled.launch(&stream, &[input], &mut [output]).expect("it runs from anywhere");
+        let found = stream.clone_dtoh(&found).expect("it is there");
+        let expected = bytes[from..].iter().map(|byte| 255 - byte).take(256 * 64);
+        assert!(found[to..to + 256 * 64].iter().copied().eq(expected), "from {from} to {to}");
+        let program = compiled.program().expect("it is on a GPU");
+        let text = warploom::codegen::cuda::print(&program, warploom::codegen::cuda::Build::Timing);
+        assert_eq!(text.contains("wl_move<16>"), from % 16 == 0 && to % 16 == 0, "from {from} to {to}");
+    }
+}

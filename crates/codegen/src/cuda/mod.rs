@@ -50,9 +50,7 @@ use warploom_lang::{Id, IdVec, Value};
 use warploom_target::program as target;
 
 use crate::instance::{InstanceError, Strides};
-use crate::ir::{
-    BufferId, Kernel, KernelId, Launch, Program, Role, Space, VECTOR_BYTES, every_stmt,
-};
+use crate::ir::{BufferId, Kernel, KernelId, Launch, Program, Role, Space, VECTOR_BYTES, every_stmt};
 
 use expr::Printer;
 use kernel::KernelPrinter;

@@ -8,9 +8,7 @@ use ahash::{AHashMap, AHashSet};
 use warploom_lang::Type;
 use warploom_lang::affine::gcd;
 
-use crate::ir::{
-    Array, ArrayId, KernelNode, Leaf, NodeId, NodeKind, Role, Space, Stmt, VECTOR_BYTES, VarId,
-};
+use crate::ir::{Array, ArrayId, KernelNode, Leaf, NodeId, NodeKind, Role, Space, Stmt, VECTOR_BYTES, VarId};
 use crate::lower::nesting::Nesting;
 use crate::lower::state::{KernelLowering, VectorKey};
 use crate::points::Key;
@@ -50,7 +48,9 @@ impl KernelLowering<'_> {
                 Stmt::For { var, count, limit: None, unrolled: true, body } if body.iter().all(is_plain) => {
                     made.extend(self.vector_loop(var, count, body));
                 }
-                Stmt::For { var, count, limit: None, unrolled: true, body } if self.is_guarded(var, &body) => {
+                Stmt::For { var, count, limit: None, unrolled: true, body }
+                    if self.is_guarded(var, &body) =>
+                {
                     made.extend(body.into_iter().map(|stmt| self.inside_guard(var, count, stmt)));
                 }
                 Stmt::For { var, count, limit, unrolled, body } => {
@@ -143,7 +143,8 @@ impl KernelLowering<'_> {
         let written = body.iter().filter_map(Stmt::written).map(space).collect();
         let exprs = &self.builder.exprs;
         let is_load = |id: &NodeId| matches!(exprs[*id].kind, NodeKind::Load(_));
-        let loads = exprs.reachable(body.iter().flat_map(Stmt::operands)).into_iter().filter(is_load).collect();
+        let loads =
+            exprs.reachable(body.iter().flat_map(Stmt::operands)).into_iter().filter(is_load).collect();
         let step = self.builder.leaf(Leaf::Var(var), Type::I32, None);
         Unrolled { var, step, count, varying, written, loads }
     }
@@ -189,7 +190,9 @@ impl KernelLowering<'_> {
         index: NodeId,
         used: &mut AHashMap<ArrayId, usize>,
     ) -> Option<Vectors> {
-        let Array { ref name, ty, space: Space::Global(buffer), .. } = self.arrays[array] else { return None };
+        let Array { ref name, ty, space: Space::Global(buffer), .. } = self.arrays[array] else {
+            return None;
+        };
         // The caller may choose where such a buffer and its rows start.
         let is_free = self.context.layouts.get(buffer).is_some();
         let is_table = matches!(self.context.buffers[buffer].role, Role::Table(_));

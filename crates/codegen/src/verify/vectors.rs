@@ -33,7 +33,11 @@ impl Verifier<'_> {
         };
         let (decl, array) = (&self.tables.program.buffers[buffer], if is_written { to } else { from });
         let bytes = decl.ty.bytes().saturating_mul(width as usize);
-        if matches!(decl.role, Role::Table(_)) || !width.is_power_of_two() || width < 2 || bytes > VECTOR_BYTES {
+        if matches!(decl.role, Role::Table(_))
+            || !width.is_power_of_two()
+            || width < 2
+            || bytes > VECTOR_BYTES
+        {
             return Err(self.malformed(array, width));
         }
         if is_written && decl.role.is_constant() {

@@ -12,7 +12,13 @@ const MAX_REQUESTS: usize = 16;
 
 impl Moves<'_> {
     /// Sectors or wavefronts if indices are rounded. Simulates the requests, or a sample of them.
-    pub(super) fn rounded(&self, place: &Place, units: Units, keep: impl Fn(AxisKind) -> bool, requests: f64) -> f64 {
+    pub(super) fn rounded(
+        &self,
+        place: &Place,
+        units: Units,
+        keep: impl Fn(AxisKind) -> bool,
+        requests: f64,
+    ) -> f64 {
         let (walk, group) = (self.walk, self.group);
         let transactions = Transactions::new(place.memory, group.bytes, units);
         let case = &walk.cases[0];

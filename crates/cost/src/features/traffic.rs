@@ -278,9 +278,7 @@ impl<'a> Moves<'a> {
             return (traffic, true);
         }
         let (mut accesses, all) = match self.elements(place) {
-            Some(elements) if !by_vectors => {
-                self.linear(&elements, place, units, keep, group.origins.iter())
-            }
+            Some(elements) if !by_vectors => self.linear(&elements, place, units, keep, group.origins.iter()),
             Some(elements) => {
                 let vectors = self.vectors(&elements, place, keep);
                 let parts: f64 = vectors.iter().map(|of| of.map_or(1.0, |of| 1.0 / of.width as f64)).sum();
@@ -347,8 +345,11 @@ impl<'a> Moves<'a> {
         if !whole || self.rounded {
             return None;
         }
-        let mut elements =
-            Elements { constant: 0, steps: SmallVec::from_elem(0, self.walk.around.axes.len()), vector: None };
+        let mut elements = Elements {
+            constant: 0,
+            steps: SmallVec::from_elem(0, self.walk.around.axes.len()),
+            vector: None,
+        };
         for (number, (row, stride)) in self.group.rows.iter().zip(&place.strides).enumerate() {
             let vars = self.walk.vars.iter().zip(&row.coefs);
             let start: i64 = vars.map(|(var, coef)| coef * var.constant.div_euclid(var.den)).sum();

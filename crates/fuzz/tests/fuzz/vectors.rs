@@ -35,7 +35,11 @@ fn widths(case: &Case) -> Vec<u32> {
         Stmt::Vector { width, .. } => Some(*width),
         _ => None,
     };
-    program.kernels.values().flat_map(|kernel| every_stmt(&kernel.body).filter_map(width).collect::<Vec<_>>()).collect()
+    program
+        .kernels
+        .values()
+        .flat_map(|kernel| every_stmt(&kernel.body).filter_map(width).collect::<Vec<_>>())
+        .collect()
 }
 
 fn passes(case: &Case) {
@@ -53,7 +57,10 @@ fn passes(case: &Case) {
 }
 
 fn points(number: u32) -> String {
-    format!("  kernel out block x {}, y 3\n    out threads x 3, y 3 serial x {number} unroll vector\n", 3 * number)
+    format!(
+        "  kernel out block x {}, y 3\n    out threads x 3, y 3 serial x {number} unroll vector\n",
+        3 * number
+    )
 }
 
 /// Two loads and a store, as long as 16 bytes, the points and the distance to the neighbour allow.
@@ -106,14 +113,20 @@ const PRODUCTS: [&str; 3] = [
     out threads x 4, y 4 serial x 4 unroll vector
 ",
     "
-  kernel prod.0 block x 8, y 4 threads x 2, y 4 serial x 4 unroll vector
-  kernel prod.1 block x 8, y 4 threads x 2, y 4 serial r 2, x 4 unroll vector
-  kernel out block x 8, y 4 threads x 2, y 4 serial y 2, x 4 unroll vector
+  kernel prod.0 block x 8, y 4
+    prod.0 threads x 2, y 4 serial x 4 unroll vector
+  kernel prod.1 block x 8, y 4
+    prod.1 threads x 2, y 4 serial r 2, x 4 unroll vector
+  kernel out block x 8, y 4
+    out threads x 2, y 4 serial y 2, x 4 unroll vector
 ",
     "
-  kernel prod.0 block x 16, y 4 threads x 2, y 4 serial x 4 unroll interleave vector
-  kernel prod.1 block x 16, y 4 threads x 2, y 4 serial r 4, x 2 unroll interleave vector
-  kernel out block x 8, y 4 threads x 2, y 4 serial x 4 unroll vector
+  kernel prod.0 block x 16, y 4
+    prod.0 threads x 2, y 4 serial x 4 unroll interleave vector
+  kernel prod.1 block x 16, y 4
+    prod.1 threads x 2, y 4 serial r 4, x 2 unroll interleave vector
+  kernel out block x 8, y 4
+    out threads x 2, y 4 serial x 4 unroll vector
 ",
 ];
 
@@ -131,15 +144,18 @@ fn products_give_the_reference() {
 fn loops_that_read_what_they_write_have_no_vectors_of_it() {
     let x = vars!(x);
     let input = Input::new("input", Type::I32, 1);
-    let r = rdom!(r: (1, 47));
-    let scan = func("scan", x, input.at(x)).over(&r, |f| f.set(r.x, f.at(r.x - 1) + input.at(r.x)));
+    let r = rdom!(r: (4, 44));
+    let scan = func("scan", x, input.at(x)).over(&r, |f| f.set(r.x, f.at(r.x - 3) + input.at(r.x)));
     let lines = "
-  kernel scan.0 block x 48 threads x 3 serial x 4 unroll vector
-  kernel scan.1 block threads serial r 2 unroll
+  kernel scan.0 block x 48
+    scan.0 threads x 3 serial x 4 unroll vector
+  kernel scan.1
+    scan.1 threads serial r 4 unroll vector
 ";
     let case = case(vec![scan], &[("input", &[48]), ("scan", &[48])], lines);
     passes(&case);
-    assert_eq!(widths(&case), [4, 4]);
+    // A load and a store of the first stage, and a load of the input in the scan.
+    assert_eq!(widths(&case), [4, 4, 4]);
 }
 
 fn mutants(case: &Case) -> Vec<Mutant> {

@@ -185,7 +185,8 @@ impl NestFootprint {
         };
         let others = self.axes.iter().filter(|other| other.dim == axis.dim && **other != axis);
         let steps = others.filter(|other| other.count > 1).map(|other| other.step);
-        let moves = reach.terms.iter().map(|(_, step)| if step.denominator() == 1 { step.numerator() } else { 1 });
+        let moves =
+            reach.terms.iter().map(|(_, step)| if step.denominator() == 1 { step.numerator() } else { 1 });
         let points = if axis.unrolled { axis.count } else { 1 };
         steps.chain(moves).fold(gcd(16, points), gcd)
     }

@@ -144,6 +144,7 @@ impl Generator<'_> {
         self.atomics();
         self.warps();
         self.asynchronous_copies();
+        self.vectors();
     }
 
     /// Replaces the schedule with `next`, if that is legal and within bounds.

@@ -140,7 +140,7 @@ impl Generator<'_> {
     /// Sets numbers of some kernels, after everything else is decided.
     pub(super) fn numbers(&mut self) {
         let kernels: Vec<StageRef> = self.schedule.kernels().map(|kernel| kernel.stage).collect();
-        for &stage in &kernels {
+        for stage in kernels {
             if self.draw.chance(NUMBER) {
                 let blocks = NonZeroU32::new(self.draw.between(1, MAX_BLOCKS) as u32);
                 let mut next = self.schedule.clone();
@@ -151,17 +151,15 @@ impl Generator<'_> {
             self.pitches(stage);
             self.interleaves(stage);
         }
-        kernels.into_iter().for_each(|stage| self.vectors(stage));
     }
 
-    /// Accesses buffers several elements at a time in some nests of a kernel.
-    fn vectors(&mut self, stage: StageRef) {
+    /// Accesses buffers several elements at a time in some nests, after everything else is decided.
+    pub(super) fn vectors(&mut self) {
         let plan = self.facts.problem.plan(&self.schedule);
-        let Some(kernel) = plan.kernels.values().find(|kernel| kernel.kernel.stage == stage) else { return };
-        let nests = plan.nests.slice(kernel.nests.clone()).iter();
         let can = |info: &&NestPlan<'_>| info.footprint.as_ref().is_some_and(|nest| nest.vector_points() > 1);
-        let items: Vec<Item> = nests.filter(can).map(|info| info.nest.item).collect();
-        for item in items {
+        let place = |info: &NestPlan<'_>| (plan.kernels[info.kernel].kernel.stage, info.nest.item);
+        let places: Vec<(StageRef, Item)> = plan.nests.values().filter(can).map(place).collect();
+        for (stage, item) in places {
             if self.draw.chance(NUMBER) {
                 let mut next = self.schedule.clone();
                 let nest = next.kernel_mut(stage).and_then(|kernel| kernel.nest_mut(item));
