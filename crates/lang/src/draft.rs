@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 use crate::error::PipelineError;
 use crate::ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId};
 use crate::ir::{Exprs, FuncDecl, InputDecl, Node, NodeKind, ParamDecl, Stage, StageRef};
-use crate::op::Op;
 use crate::pipeline::Pipeline;
 use crate::rewrite::Rewrite;
 use crate::types::Value;
@@ -66,8 +65,7 @@ impl Draft {
 
     /// A constant as an expression.
     pub fn constant(&mut self, value: Value) -> ExprId {
-        let kind = NodeKind::Op(Op::Const(value));
-        self.exprs.intern(Node { kind, ty: value.ty(), args: Default::default() })
+        self.exprs.constant_node(value)
     }
 
     /// Rebuilds the expressions of a stage, operands first. `change` receives the id of each old
@@ -242,7 +240,7 @@ fn replace_roots(stage: &mut Stage, made: &BTreeMap<ExprId, ExprId>) {
 }
 
 /// Copies expressions from one table to another; see [`Draft::rebuild`].
-fn copied(
+pub(crate) fn copied(
     from: &Exprs,
     to: &mut Exprs,
     roots: Vec<ExprId>,

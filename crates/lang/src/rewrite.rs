@@ -19,6 +19,8 @@
 //! | `clone f for g` | a copy of `f` that only `g` reads |
 //! | `unroll f.1.r` | the values of `r` as Funcs of their own |
 //! | `separate f along x` | `f.pass`, a sum over neighbours along `x` alone, and `f` sums `f.pass` along the rest: for weights that are an outer product |
+//! | `tabulate f` | a constant table, for a Func that depends on nothing but its point |
+//! | `expand f.1` | a reduction over a few constant values as one expression, with everything folded that they make constant |
 //!
 //! # When a rewrite is legal
 //!
@@ -37,7 +39,10 @@ mod chunk;
 mod clone;
 mod cut;
 mod error;
+mod evaluate;
+mod expand;
 mod factor;
+mod fold;
 mod gather;
 mod index;
 mod join;
@@ -47,6 +52,7 @@ mod proposals;
 mod recurrence;
 mod separate;
 mod split;
+mod tabulate;
 mod text;
 mod tree;
 mod unroll;
@@ -138,6 +144,16 @@ pub enum Rewrite {
     Unroll {
         /// The variable that counts the slices.
         var: VarName,
+    },
+    /// Evaluates a Func of constants.
+    Tabulate {
+        /// The name of the Func.
+        func: String,
+    },
+    /// Writes the steps of a reduction out.
+    Expand {
+        /// The reduction.
+        stage: StageName,
     },
 }
 
@@ -237,6 +253,10 @@ impl Rewrite {
                 let (stage, var) = var.find(pipeline)?;
                 unroll::unroll(&mut draft, stage, var)?;
             }
+            Rewrite::Tabulate { func } => {
+                tabulate::tabulate(&mut draft, pipeline, find_func(pipeline, func)?)?;
+            }
+            Rewrite::Expand { stage } => expand::expand(&mut draft, stage.find(pipeline)?)?,
         }
         draft.rewrites.push(self.clone());
         Ok(draft.finish()?)
@@ -251,13 +271,15 @@ impl Rewrite {
             | Rewrite::Factor { var, .. }
             | Rewrite::Chunk { var, .. }
             | Rewrite::Unroll { var } => &var.stage.func,
-            Rewrite::Tree { stage } | Rewrite::Gather { stage } | Rewrite::Permute { stage, .. } => {
-                &stage.func
-            }
+            Rewrite::Tree { stage }
+            | Rewrite::Gather { stage }
+            | Rewrite::Permute { stage, .. }
+            | Rewrite::Expand { stage } => &stage.func,
             Rewrite::Cut { func, .. }
             | Rewrite::Clone { func, .. }
             | Rewrite::Separate { func, .. }
-            | Rewrite::Join { one: func, .. } => func,
+            | Rewrite::Join { one: func, .. }
+            | Rewrite::Tabulate { func } => func,
         }
     }
 }

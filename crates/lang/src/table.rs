@@ -134,7 +134,8 @@ pub struct TableDecl {
 }
 
 impl TableDecl {
-    fn new(name: String, ty: Type, extents: Vec<usize>, values: Vec<Value>) -> TableDecl {
+    /// A table of values with the first index fastest.
+    pub(crate) fn new(name: String, ty: Type, extents: Vec<usize>, values: Vec<Value>) -> TableDecl {
         let spans = values.iter().map(|value| Span::constant(*value));
         let span = match spans.reduce(|all, one| all.union(&one)) {
             Some(Span::Int(IntSpan { min, max, .. })) => Span::Int(IntSpan::fixed(min, max)),

@@ -13,10 +13,12 @@
 //! | [`regions`] | from the outputs' boxes to every Func's and input's |
 //! | `edges` | the part of every Func beyond which its values repeat |
 //! | `undefined` | points that are read and have no value |
+//! | `everywhere` | what is touched at any sizes |
 
 pub mod analysis;
 mod edges;
 mod error;
+pub(crate) mod everywhere;
 pub mod regions;
 pub mod span;
 mod undefined;

@@ -233,6 +233,15 @@ impl Given {
         Given { inputs: pipeline.inputs.values().map(input).collect(), varying: None, params, values }
     }
 
+    /// Any sizes and values.
+    pub fn any(pipeline: &Pipeline) -> Given {
+        let every = IntSpan::of_type(Type::I32);
+        let ends = |input: &InputDecl| vec![(every, IntSpan::fixed(0, every.max)); input.dimensions];
+        let varying = Some(pipeline.inputs.values().map(ends).collect());
+        let params = pipeline.params.values().map(Span::declared).collect();
+        Given { varying, params, ..Given::nominal(pipeline, 1) }
+    }
+
     /// The environment of a stage with these loops.
     pub fn environment<'a>(
         &'a self,

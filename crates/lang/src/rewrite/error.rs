@@ -158,6 +158,22 @@ pub enum RewriteError {
         /// What its sums lack.
         why: &'static str,
     },
+    /// A Func that cannot be a table.
+    #[error("`{func}` cannot be a table: {why}")]
+    NotConstant {
+        /// The name of the Func.
+        func: String,
+        /// What it depends on, or how large it is, as a clause.
+        why: String,
+    },
+    /// A reduction that cannot be one expression.
+    #[error("`{stage}` cannot be one expression: {why}")]
+    NotExpandable {
+        /// The stage.
+        stage: StageName,
+        /// The rule that it breaks.
+        why: &'static str,
+    },
     /// A Func that has no value at points that the rewritten pipeline reads.
     #[error(
         "`{func}` starts undefined, and the rewritten pipeline would read points without a value; give it an initial value"

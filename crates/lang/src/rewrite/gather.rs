@@ -1,19 +1,29 @@
 //! `gather f.1`: a scatter as a reduction at each point. The order of the domain stays as it is.
 
 use crate::draft::Draft;
+use crate::ids::ExprId;
 use crate::ir::{NodeKind, Stage, StageRef};
 use crate::op::BinaryOp;
+use crate::rewrite::index::replace_rvars;
 use crate::rewrite::{RewriteError, StageName};
 
 pub(super) fn gather(draft: &mut Draft, at: StageRef) -> Result<(), RewriteError> {
     let stage = draft.stage(at).clone();
     let mut indices = stage.indices.clone();
     let mut here = None;
+    let mut known = Vec::new();
     for (d, index) in indices.iter_mut().enumerate() {
         if !stage.is_pure(&draft.exprs, d) && !stage.is_fixed(&draft.exprs, d) {
             let var = draft.var(d);
-            let equal = draft.binary(BinaryOp::Eq, *index, var);
-            here = draft.both(here, Some(equal));
+            let condition = match draft.exprs[*index].kind {
+                // The point itself says which value of the variable writes it.
+                NodeKind::RVar(number) if !known.iter().any(|(other, _)| *other == number as usize) => {
+                    known.push((number as usize, var));
+                    inside(draft, &stage, number as usize, var)
+                }
+                _ => draft.binary(BinaryOp::Eq, *index, var),
+            };
+            here = draft.both(here, Some(condition));
             *index = var;
         }
     }
@@ -32,6 +42,63 @@ pub(super) fn gather(draft: &mut Draft, at: StageRef) -> Result<(), RewriteError
         return Err(RewriteError::ReadsElsewhere { stage: StageName::of(draft, at) });
     }
     let predicate = draft.both(here, moved.predicate);
-    *draft.stage_mut(at) = Stage { indices, predicate, ..moved };
+    let gathered = without(draft, Stage { indices, predicate, ..moved }, &known);
+    *draft.stage_mut(at) = gathered;
+    pure_update(draft, at);
     Ok(())
+}
+
+/// Whether a variable of the domain takes a value.
+fn inside(draft: &mut Draft, stage: &Stage, number: usize, value: ExprId) -> ExprId {
+    let var = &stage.domain[number];
+    let end = draft.binary(BinaryOp::Add, var.min, var.extent);
+    let (low, high) = (draft.binary(BinaryOp::Le, var.min, value), draft.binary(BinaryOp::Lt, value, end));
+    draft.binary(BinaryOp::And, low, high)
+}
+
+/// A stage without the variables of its domain whose values are known. Bounds ignore predicates, so a value stays within the
+/// variable's range.
+fn without(draft: &mut Draft, stage: Stage, known: &[(usize, ExprId)]) -> Stage {
+    let mut kept = Vec::new();
+    let mut new = Vec::new();
+    for (number, var) in stage.domain.iter().enumerate() {
+        new.push(match known.iter().find(|(known, _)| *known == number) {
+            Some((_, value)) => {
+                let one = draft.int(1);
+                let end = draft.binary(BinaryOp::Add, var.min, var.extent);
+                let last = draft.binary(BinaryOp::Sub, end, one);
+                let low = draft.binary(BinaryOp::Min, *value, last);
+                draft.binary(BinaryOp::Max, low, var.min)
+            }
+            None => {
+                kept.push(var.clone());
+                draft.rvar(kept.len() - 1)
+            }
+        });
+    }
+    let roots: Vec<ExprId> = stage.values.iter().chain(&stage.predicate).copied().collect();
+    let mut made = replace_rvars(draft, &roots, &new);
+    let predicate = stage.predicate.and_then(|_| made.pop());
+    Stage { values: made, predicate, domain: kept, ..stage }
+}
+
+/// An update without a domain has no predicate but chooses; the first one is then part of the definition.
+fn pure_update(draft: &mut Draft, at: StageRef) {
+    let stage = draft.stage(at).clone();
+    let Some(predicate) = stage.predicate.filter(|_| stage.domain.is_empty()) else { return };
+    let before = draft.calls(at.func, &stage.indices);
+    let pairs: Vec<(ExprId, ExprId)> = stage.values.iter().copied().zip(before).collect();
+    let values = pairs.into_iter().map(|(value, before)| draft.select(predicate, value, before)).collect();
+    *draft.stage_mut(at) = Stage { values, predicate: None, reassociate: false, ..stage };
+    let start = draft.funcs[at.func].stages[0].values.clone();
+    let dimensions = draft.funcs[at.func].dims.len();
+    let is_pure = (0..dimensions).all(|d| draft.stage(at).is_pure(&draft.exprs, d));
+    if at.stage != 1 || start.is_empty() || !is_pure {
+        return;
+    }
+    draft.rebuild(at, &mut |exprs, _, node| match node.kind {
+        NodeKind::Call(func, value) if func == at.func => start[value as usize],
+        _ => exprs.intern(node),
+    });
+    draft.funcs[at.func].stages.remove(0);
 }

@@ -14,6 +14,7 @@ impl Rewrite {
         let mut proposals = Vec::new();
         for (id, func) in pipeline.funcs().iter() {
             let name = || func.name.clone();
+            proposals.push(Rewrite::Tabulate { func: name() });
             for (number, stage) in func.stages.iter().enumerate().skip(1) {
                 let stage_name = StageName { func: name(), stage: number };
                 for var in &stage.domain {
@@ -30,6 +31,7 @@ impl Rewrite {
                 proposals.extend([
                     Rewrite::Tree { stage: stage_name.clone() },
                     Rewrite::Gather { stage: stage_name.clone() },
+                    Rewrite::Expand { stage: stage_name.clone() },
                     Rewrite::Permute { stage: stage_name, vars },
                     Rewrite::Cut { func: name(), at: number },
                     Rewrite::Cut { func: name(), at: func.stages.len() },

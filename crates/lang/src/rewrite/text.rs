@@ -8,8 +8,9 @@ use crate::rewrite::{Rewrite, RewriteError, Side, StageName, VarName};
 
 impl Rewrite {
     /// The words that rewrites start with.
-    pub const WORDS: [&'static str; 11] = [
-        "split", "factor", "cut", "chunk", "tree", "clone", "join", "gather", "permute", "unroll", "separate",
+    pub const WORDS: [&'static str; 13] = [
+        "split", "factor", "cut", "chunk", "tree", "clone", "join", "gather", "permute", "unroll",
+        "separate", "tabulate", "expand",
     ];
 
     /// The word that it starts with.
@@ -54,6 +55,8 @@ impl fmt::Display for Rewrite {
             Rewrite::Permute { stage, vars } => write!(f, "permute {stage} {}", vars.join(", ")),
             Rewrite::Unroll { var } => write!(f, "unroll {var}"),
             Rewrite::Separate { func, dim } => write!(f, "separate {func} along {dim}"),
+            Rewrite::Tabulate { func } => write!(f, "tabulate {func}"),
+            Rewrite::Expand { stage } => write!(f, "expand {stage}"),
         }
     }
 }
@@ -75,9 +78,11 @@ impl FromStr for Rewrite {
             ["permute", rest @ ..] => (permute(rest), "permute FUNC.STAGE VAR, VAR"),
             ["unroll", rest @ ..] => (unroll(rest), "unroll FUNC.STAGE.VAR"),
             ["separate", rest @ ..] => (separate(rest), "separate FUNC along DIMENSION"),
+            ["tabulate", rest @ ..] => (tabulate(rest), "tabulate FUNC"),
+            ["expand", rest @ ..] => (expand(rest), "expand FUNC.STAGE"),
             _ => (
                 None,
-                "one that starts with split, factor, cut, chunk, tree, clone, join, gather, permute, unroll or separate",
+                "one that starts with split, factor, cut, chunk, tree, clone, join, gather, permute, unroll, separate, tabulate or expand",
             ),
         };
         rewrite.ok_or_else(|| RewriteError::Text { text: text.to_string(), form })
@@ -143,6 +148,16 @@ fn unroll(words: &[&str]) -> Option<Rewrite> {
 fn separate(words: &[&str]) -> Option<Rewrite> {
     let [func, "along", dim] = words else { return None };
     Some(Rewrite::Separate { func: func.to_string(), dim: dim.to_string() })
+}
+
+fn tabulate(words: &[&str]) -> Option<Rewrite> {
+    let [func] = words else { return None };
+    Some(Rewrite::Tabulate { func: func.to_string() })
+}
+
+fn expand(words: &[&str]) -> Option<Rewrite> {
+    let [stage] = words else { return None };
+    Some(Rewrite::Expand { stage: stage_name(stage)? })
 }
 
 /// `rx, ry`, a name in each word.

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::draft::Draft;
 use crate::ids::{ExprId, FuncId};
 use crate::ir::{Exprs, FuncDecl, Node, NodeKind, ReductionVar, Stage, StageRef};
-use crate::op::{BinaryOp, Op};
+use crate::op::BinaryOp;
 use crate::rewrite::cut::first_stages;
+use crate::rewrite::fold::folded;
 use crate::rewrite::{RewriteError, StageName};
 use crate::types::Value;
 
@@ -159,17 +160,7 @@ fn with_value(draft: &mut Draft, stage: &Stage, var: usize, value: i32) -> Stage
     let value = draft.int(value);
     let mut stage = draft.rebuilt_stage(stage, &mut |exprs, _, node| match node.kind {
         NodeKind::RVar(number) if number as usize == var => value,
-        NodeKind::Op(op) => {
-            let operands: Option<Vec<Value>> = node.args.iter().map(|arg| exprs.constant(*arg)).collect();
-            let folded = operands.map(|operands| op.eval(&operands));
-            let constant = |value: Value| Node {
-                kind: NodeKind::Op(Op::Const(value)),
-                ty: value.ty(),
-                args: Default::default(),
-            };
-            exprs.intern(folded.map_or(node, constant))
-        }
-        _ => exprs.intern(node),
+        _ => folded(exprs, node),
     });
     stage.domain.truncate(var);
     stage
