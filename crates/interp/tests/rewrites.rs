@@ -11,6 +11,8 @@ mod chunk;
 mod clone;
 #[path = "rewrites/cut.rs"]
 mod cut;
+#[path = "rewrites/expand.rs"]
+mod expand;
 #[path = "rewrites/factor.rs"]
 mod factor;
 #[path = "rewrites/gather.rs"]
@@ -23,6 +25,8 @@ mod permute;
 mod separate;
 #[path = "rewrites/split.rs"]
 mod split;
+#[path = "rewrites/tabulate.rs"]
+mod tabulate;
 #[path = "rewrites/tree.rs"]
 mod tree;
 #[path = "rewrites/unroll.rs"]

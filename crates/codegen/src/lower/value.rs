@@ -2,6 +2,7 @@
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
+use warploom_lang::bounds::Span;
 use warploom_lang::ir::NodeKind;
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{ExprId, TableId, Type};
@@ -133,9 +134,14 @@ impl KernelLowering<'_> {
         if let Some(value) = known.and_then(|at| decl.value(at)) {
             return self.builder.constant(value);
         }
+        let span = decl.span();
         let stored = self.global(self.context.table_buffers[table]);
         let index = stored.index(&mut self.builder, at);
-        self.builder.load(stored.array, ty, index)
+        let element = self.builder.load(stored.array, ty, index);
+        if let Span::Int(span) = span {
+            self.builder.narrow(element, span.interval());
+        }
+        element
     }
 
     /// Loads a value of a Func or input that is stored in an array, or in a register of the warp.

@@ -63,6 +63,41 @@ pipeline histogram
     );
 }
 
+/// Where the index is a variable, each point knows the value that writes it.
+#[test]
+fn variables_as_indices_are_solved() {
+    let (x, y, input) = (vars!(x), vars!(y), Input::f32("input", 2));
+    let r = rdom!(rx: (1, input.extent(1) - 1), ry: (0, 3));
+    let r = r.clone().filter((r.x + r.y).ne(4));
+    let f = func("f", (x, y), (y.f32(), 1)).over(&r, |f| {
+        let at = (x, r.x);
+        f.set(at, (f.get(0, at) * 0.5 + input.at((x, r.x - 1)), f.get(1, at) + r.y))
+    });
+    let out = func("out", (x, y), f.get(0, (x, y + 1)) + f.get(1, (x, y - 2)).f32());
+    let pipeline = Pipeline::new("solved", [out]).unwrap();
+    for height in [2, 3, 9] {
+        same(&pipeline, &["gather f.1"], &[("input", &noise(Type::F32, &[4, height]))], &[4, height]);
+    }
+    let gathered = rewrite(&pipeline, &["gather f.1"]);
+    let update = &gathered.funcs()[gathered.func_named("f").unwrap()].stages[1];
+    assert_eq!(update.domain.len(), 1, "the rows are no loop: {gathered}");
+}
+
+#[test]
+fn updates_that_write_each_point_once_become_pure() {
+    let (x, y, input) = (vars!(x), vars!(y), Input::f32("input", 2));
+    let r = rdom!(rx: (1, 4), ry: (0, input.extent(1)));
+    let f = func("f", (x, y), x.f32())
+        .over(&r, |f| f.set((r.x, r.y), f.at((r.x, r.y)) + input.at((r.x - 1, r.y))));
+    let out = func("out", (x, y), f.at((x, y - 2)));
+    let pipeline = Pipeline::new("pure", [out]).unwrap();
+    for height in [1, 5] {
+        same(&pipeline, &["gather f.1"], &[("input", &noise(Type::F32, &[4, height]))], &[7, height + 3]);
+    }
+    let gathered = rewrite(&pipeline, &["gather f.1"]);
+    assert_eq!(gathered.funcs()[gathered.func_named("f").unwrap()].stages.len(), 1, "{gathered}");
+}
+
 #[test]
 fn scans_are_refused() {
     let (x, input) = (vars!(x), Input::f32("input", 1));

@@ -32,9 +32,6 @@ pub(super) fn expand(draft: &mut Draft, at: StageRef) -> Result<(), RewriteError
     if !(0..stage.indices.len()).all(|d| stage.is_pure(&draft.exprs, d)) {
         return Err(refused("it must write at the point of its pure variables"));
     }
-    if reads_elsewhere(&draft.exprs, at.func, &stage) {
-        return Err(refused("it must read its Func at the point that it writes"));
-    }
     let domain = constant_domain(&draft.exprs, &stage)
         .ok_or_else(|| refused("its domain must be constant, with at most 128 values"))?;
     let limit = draft.exprs.len() + MAX_NODES;
@@ -51,13 +48,6 @@ pub(super) fn expand(draft: &mut Draft, at: StageRef) -> Result<(), RewriteError
     let pure = draft.pure_stage(stage.indices.len(), values, stage.place);
     draft.funcs[at.func].stages.splice(..=at.stage, [pure]);
     Ok(())
-}
-
-fn reads_elsewhere(exprs: &Exprs, func: FuncId, stage: &Stage) -> bool {
-    let mut nodes = exprs.reachable(stage.roots()).into_iter().map(|id| &exprs[id]);
-    nodes.any(|node| {
-        matches!(node.kind, NodeKind::Call(read, _) if read == func) && node.args[..] != stage.indices[..]
-    })
 }
 
 /// The ranges of a domain, if they are constants and not too large.

@@ -93,9 +93,9 @@ fn small_box(pipeline: &Pipeline, func: FuncId) -> Result<Region, String> {
 fn element(exprs: &mut Exprs, table: TableId, region: &Region, node: Node) -> ExprId {
     let mut shifted = |index: &ExprId, min: i64| -> ExprId {
         let Some(min) = i32::try_from(min).ok().filter(|min| *min != 0) else { return *index };
-        let min = exprs.constant_node(Value::from(min));
-        let op = NodeKind::Op(Op::Binary(BinaryOp::Sub));
-        folded(exprs, Node { kind: op, ty: Type::I32, args: [*index, min].into_iter().collect() })
+        let op = if min > 0 { BinaryOp::Sub } else { BinaryOp::Add };
+        let args = [*index, exprs.constant_node(Value::from(min.abs()))].into_iter().collect();
+        folded(exprs, Node { kind: NodeKind::Op(Op::Binary(op)), ty: Type::I32, args })
     };
     let args = node.args.iter().zip(&region.0).map(|(index, range)| shifted(index, range.min)).collect();
     folded(exprs, Node { kind: NodeKind::Table(table), args, ..node })

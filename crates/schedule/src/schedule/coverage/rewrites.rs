@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use warploom_lang::ir::Stage;
 use warploom_lang::rewrite::{Rewrite, VarName};
 
 use crate::schedule::coverage::Coverage;
@@ -41,7 +42,7 @@ fn is_ragged(problem: &Problem, var: &VarName, by: NonZeroU32) -> bool {
     extent > by && extent % by != 0
 }
 
-/// Whether a kernel with several blocks computes a Func that a rewrite changed or made.
+/// Whether a kernel with several blocks computes a Func that a rewrite changed or made, or one that reads a new table.
 fn has_several_blocks(
     rewrite: &Rewrite,
     before: &Problem,
@@ -52,10 +53,19 @@ fn has_several_blocks(
     let Ok(after) = rewrite.apply(before.pipeline()) else { return false };
     let Ok(whole) = problem.rewritten(&schedule.rewrites) else { return false };
     let name = |func| whole.pipeline().funcs()[func].name.as_str();
+    let is_tabulated = matches!(rewrite, Rewrite::Tabulate { .. });
+    let reads = |name: &str| {
+        let pipeline = before.pipeline();
+        let (Some(reader), Some(func)) = (pipeline.func_named(name), pipeline.func_named(rewrite.func()))
+        else {
+            return false;
+        };
+        pipeline.exprs().reads(func, pipeline.funcs()[reader].stages.iter().flat_map(Stage::all_roots))
+    };
     let changed = |name: &str| {
         let old = before.pipeline().func_named(name).map(|id| before.pipeline().funcs()[id].stages.len());
         let new = after.func_named(name).map(|id| after.funcs()[id].stages.len());
-        new.is_some() && old != new || name == rewrite.func()
+        new.is_some() && old != new || name == rewrite.func() || is_tabulated && reads(name)
     };
     plan.kernels.iter().any(|(id, kernel)| {
         let blocks = kernel.blocks.iter().fold(1, |product: i64, blocks| product.saturating_mul(*blocks));
