@@ -14,6 +14,7 @@ use warploom_lang::{ExprId, FuncId, Pipeline, StageRef};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::Problem;
 
+use crate::constants::folded;
 use crate::contractions::is_contraction;
 
 /// Fewer steps in one thread are no reason to rewrite.
@@ -95,7 +96,8 @@ pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) 
     let has_thin = !thin_updates(problem).is_empty();
     let thickened =
         recipes.filter(|_| has_thin).filter_map(|(recipe, reach)| recipe.rewritten(problem, reach));
-    for rewritten in thickened.chain(divided(problem)).chain(separable::separated(problem)) {
+    let others = divided(problem).into_iter().chain(separable::separated(problem)).chain(folded(problem));
+    for rewritten in thickened.chain(others) {
         let known =
             |(_, other): &(f64, Problem)| other.pipeline().rewrites() == rewritten.pipeline().rewrites();
         if !found.iter().any(known) {

@@ -40,6 +40,7 @@ pub fn find(name: &str) -> Option<Subject> {
         "table256" => lookup(256),
         "table5000" => lookup(5000),
         "skewed" => skewed(),
+        "disc" => disc(),
         "scatter" => scatter(),
         "histogram" => histogram(),
         "ends" => ends(),
@@ -284,6 +285,18 @@ fn lookup(levels: i32) -> (Vec<Func>, Sizes) {
     let input = Input::f32("input", 1);
     let out = func("out", x, table().at(clamp(input.at(x).i32(), 0, levels - 1)));
     (vec![out], vec![("input", vec![5000]), ("out", vec![5000])])
+}
+
+/// A sum over the rows and columns of a disc. The reach of a column depends on nothing but its place.
+fn disc() -> (Vec<Func>, Sizes) {
+    let (x, y, d) = vars!(x, y, d);
+    let input = Input::f32("input", 2);
+    let edge = input.repeat_edge().named("edge");
+    let (r, dx) = (rdom!(dy: (0, 3)), rdom!(dx: (-2, 5)));
+    let reach = func("reach", d, 0).over(&r, |f| f.add(d, select((d * d + r.x * r.x).le(5), 1, 0)));
+    let ends = |reach: Expr| edge.at((x + dx.x, y - &reach)) + edge.at((x + dx.x, y + reach));
+    let out = func("out", (x, y), sum(&dx, ends(reach.at(dx.x))));
+    (vec![out], vec![("input", vec![128, 64]), ("out", vec![128, 64])])
 }
 
 /// A table with two readers that move differently.

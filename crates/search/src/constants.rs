@@ -1,0 +1,73 @@
+//! Rewrites of pipelines that have Funcs of constants: tables, and what folds with them.
+
+use std::collections::BTreeSet;
+
+use warploom_lang::ir::{FuncDecl, NodeKind, Stage};
+use warploom_lang::rewrite::{Rewrite, StageName, VarName};
+use warploom_lang::{FuncId, Pipeline};
+use warploom_schedule::schedule::Problem;
+
+/// The problem with its Funcs of constants as tables, and once more with the reductions that read tables written out; nothing
+/// if there are no such Funcs.
+pub(crate) fn folded(problem: &Problem) -> Vec<Problem> {
+    let tabulated = tabulated(problem.pipeline());
+    if tabulated.rewrites().len() == problem.pipeline().rewrites().len() {
+        return Vec::new();
+    }
+    let expanded = expanded(sliced(tabulated.clone()));
+    [tabulated, expanded].iter().filter_map(|pipeline| problem.rewritten(pipeline.rewrites()).ok()).collect()
+}
+
+/// Applies rewrites that a list of names asks for, where they are possible.
+fn applied(mut pipeline: Pipeline, rewrites: impl IntoIterator<Item = Rewrite>) -> Pipeline {
+    for rewrite in rewrites {
+        if let Ok(next) = rewrite.apply(&pipeline) {
+            pipeline = next;
+        }
+    }
+    pipeline
+}
+
+/// Producers come first, so that each Func finds the tables that it reads.
+fn tabulated(pipeline: &Pipeline) -> Pipeline {
+    let rewrites = pipeline.funcs().values().map(|func| Rewrite::Tabulate { func: func.name.clone() });
+    applied(pipeline.clone(), rewrites.collect::<Vec<_>>())
+}
+
+/// With Funcs for the slices of updates that run from slice to slice; pure ones where possible.
+fn sliced(pipeline: Pipeline) -> Pipeline {
+    let last = |func: &FuncDecl| {
+        let number = func.stages.len() - 1;
+        let var = func.stages[number].domain.last()?.name.clone();
+        Some(Rewrite::Unroll {
+            var: VarName { stage: StageName { func: func.name.clone(), stage: number }, var },
+        })
+    };
+    let unrolled: Vec<Rewrite> = pipeline.funcs().values().filter_map(last).collect();
+    let before: BTreeSet<String> = pipeline.funcs().values().map(|func| func.name.clone()).collect();
+    let pipeline = applied(pipeline, unrolled);
+    let new = pipeline.funcs().values().filter(|func| !before.contains(&func.name) && func.stages.len() == 2);
+    let gathered = new.map(|func| Rewrite::Gather { stage: StageName { func: func.name.clone(), stage: 1 } });
+    let gathered: Vec<Rewrite> = gathered.collect();
+    applied(pipeline, gathered)
+}
+
+/// With the reductions written out that read tables, also through pure Funcs.
+fn expanded(pipeline: Pipeline) -> Pipeline {
+    let mut reading: BTreeSet<FuncId> = BTreeSet::new();
+    for (id, func) in pipeline.funcs().iter() {
+        let nodes = pipeline.exprs().reachable(func.stages.iter().flat_map(Stage::all_roots));
+        let reads = |kind: NodeKind| match kind {
+            NodeKind::Table(_) => true,
+            NodeKind::Call(read, _) => reading.contains(&read) && pipeline.funcs()[read].stages.len() == 1,
+            _ => false,
+        };
+        if nodes.into_iter().any(|node| reads(pipeline.exprs()[node].kind)) {
+            reading.insert(id);
+        }
+    }
+    let names = reading.iter().map(|func| pipeline.funcs()[*func].name.clone());
+    let rewrites = names.map(|func| Rewrite::Expand { stage: StageName { func, stage: 1 } });
+    let rewrites: Vec<Rewrite> = rewrites.collect();
+    applied(pipeline, rewrites)
+}
