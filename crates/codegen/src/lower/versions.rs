@@ -21,6 +21,9 @@ impl GridAxis {
 /// Some blocks along an axis of the grid.
 type Blocks = fn(&GridAxis) -> Interval;
 
+/// The lowering of a version of a block, its statements, and the blocks along each axis that run it.
+type Version<Lowering> = (Lowering, Vec<Stmt>, Vec<Interval>);
+
 /// The largest margin to try, in blocks. It covers the reach of stencils and their clamps.
 const MAX_MARGIN: i64 = 2;
 
@@ -50,7 +53,8 @@ impl KernelLowering<'_> {
                 best = Some((attempt, body, inside));
             }
         }
-        let Some((attempt, inner, inside)) = best else { return Ok(everywhere) };
+        let Some(best) = best else { return Ok(everywhere) };
+        let (attempt, inner, inside) = self.widened(&axes, least, best)?;
         *self = attempt;
         self.choose_before(origins);
         for axis in &axes {
@@ -61,6 +65,33 @@ impl KernelLowering<'_> {
         // carries the contents of a thread's arrays from the first to the second, and has been seen
         // to mix them up.
         Ok(vec![Stmt::If { condition: is_inside, body: inner, otherwise: everywhere }])
+    }
+
+    /// The version with all full blocks along axes that have few blocks, where this decides nothing: at the first and the last of
+    /// three channels, a picture has no edge.
+    fn widened(
+        &self,
+        axes: &[GridAxis],
+        least: usize,
+        mut best: Version<Self>,
+    ) -> Result<Version<Self>, LowerError> {
+        for (number, axis) in axes.iter().enumerate() {
+            let (range, all) = (best.2[number], axis.inside(0));
+            if range == all || range.max - range.min + 1 > axis.count / 2 {
+                continue;
+            }
+            let mut attempt = self.clone();
+            let mut inside = best.2.clone();
+            inside[number] = all;
+            for (axis, range) in axes.iter().zip(&inside) {
+                attempt.builder.narrow(axis.index, *range);
+            }
+            let body = attempt.block()?;
+            if attempt.decisions(&body) <= least {
+                best = (attempt, body, inside);
+            }
+        }
+        Ok(best)
     }
 
     /// The body of a block whose sizes are given at launch. Blocks get further versions under the conditions that remove
