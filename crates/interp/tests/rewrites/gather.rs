@@ -98,6 +98,18 @@ fn updates_that_write_each_point_once_become_pure() {
     assert_eq!(gathered.funcs()[gathered.func_named("f").unwrap()].stages.len(), 1, "{gathered}");
 }
 
+/// A point that is never written must not be read either.
+#[test]
+fn undefined_starts_keep_their_domain() {
+    let (x, input) = (vars!(x), Input::f32("input", 1));
+    let r = rdom([(1, 8)]);
+    let f = func("f", x, undef(Type::F32)).over(&r, |f| f.set(r.x, input.at(r.x - 1) * 2.0));
+    let pipeline = Pipeline::new("undefined", [func("out", x, f.at(x + 1))]).unwrap();
+    same(&pipeline, &["gather f.1"], &[("input", &noise(Type::F32, &[8]))], &[8]);
+    let gathered = rewrite(&pipeline, &["gather f.1"]).to_string();
+    assert!(gathered.contains("over rx in (1, 8) where rx == x"), "{gathered}");
+}
+
 #[test]
 fn scans_are_refused() {
     let (x, input) = (vars!(x), Input::f32("input", 1));

@@ -12,12 +12,16 @@ pub(super) fn gather(draft: &mut Draft, at: StageRef) -> Result<(), RewriteError
     let mut indices = stage.indices.clone();
     let mut here = None;
     let mut known = Vec::new();
+    // Without a loop, a point that the update does not write would have to read what was there before.
+    let is_defined = !draft.funcs[at.func].stages[0].values.is_empty();
     for (d, index) in indices.iter_mut().enumerate() {
         if !stage.is_pure(&draft.exprs, d) && !stage.is_fixed(&draft.exprs, d) {
             let var = draft.var(d);
             let condition = match draft.exprs[*index].kind {
                 // The point itself says which value of the variable writes it.
-                NodeKind::RVar(number) if !known.iter().any(|(other, _)| *other == number as usize) => {
+                NodeKind::RVar(number)
+                    if is_defined && !known.iter().any(|(other, _)| *other == number as usize) =>
+                {
                     known.push((number as usize, var));
                     inside(draft, &stage, number as usize, var)
                 }
@@ -93,7 +97,7 @@ fn pure_update(draft: &mut Draft, at: StageRef) {
     let start = draft.funcs[at.func].stages[0].values.clone();
     let dimensions = draft.funcs[at.func].dims.len();
     let is_pure = (0..dimensions).all(|d| draft.stage(at).is_pure(&draft.exprs, d));
-    if at.stage != 1 || start.is_empty() || !is_pure {
+    if at.stage != 1 || !is_pure {
         return;
     }
     draft.rebuild(at, &mut |exprs, _, node| match node.kind {
