@@ -42,6 +42,8 @@ pub(super) struct KernelPrinter<'a> {
     kernel: &'a Kernel,
     usage: &'a Usage,
     waits: bool,
+    /// The tables in constant memory.
+    constants: Vec<ArrayId>,
     printer: Printer<'a>,
     names: Names,
     arrays: IdVec<ArrayId, String>,
@@ -68,6 +70,7 @@ impl<'a> KernelPrinter<'a> {
         kernel: &'a Kernel,
         usage: &'a Usage,
         waits: bool,
+        constants: Vec<ArrayId>,
         printer: Printer<'a>,
     ) -> KernelPrinter<'a> {
         KernelPrinter {
@@ -75,6 +78,7 @@ impl<'a> KernelPrinter<'a> {
             kernel,
             usage,
             waits,
+            constants,
             printer,
             names: Names::local(),
             arrays: IdVec::new(),
@@ -226,7 +230,9 @@ impl<'a> KernelPrinter<'a> {
             let name = self.arrays[id].clone();
             match array.space {
                 Space::Global(_) => {
-                    let lines = self.table(array).map(|table| tables::declaration(table, &name, WIDTH));
+                    let is_constant = self.constants.contains(&id);
+                    let declared = |table| tables::declaration(table, &name, is_constant, WIDTH);
+                    let lines = self.table(array).map(declared);
                     lines.into_iter().flatten().for_each(|line| self.line(&line));
                 }
                 Space::Thread => {

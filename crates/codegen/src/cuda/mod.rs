@@ -21,7 +21,8 @@
 //!   from the sizes of a launch, they are carved from one dynamic array, and the launch must request the bytes.
 //! - Kernels of a program with several launches can be launched before their predecessor has ended
 //!   (`chain`): they wait for it themselves.
-//! - Constant tables are static arrays of the kernels that read them.
+//! - Constant tables are static arrays of the kernels that read them, in constant memory where all threads read one element
+//!   at a time (`tables`).
 //! - A loop whose count follows from the sizes is unrolled as its usual count suggests (`unroll`).
 //! - Characters that identifiers cannot hold are replaced. Names that clash with each other, with
 //!   C++ or with CUDA get a number. The same program always gives the same text.
@@ -39,6 +40,7 @@ mod operand;
 mod prelude;
 mod tables;
 mod text;
+mod uniform;
 mod unroll;
 mod usage;
 mod wide;
@@ -57,6 +59,7 @@ use kernel::KernelPrinter;
 pub use lines::{LineOrigin, Listing};
 use names::{Names, in_comment};
 use prelude::Helpers;
+use tables::ConstantMemory;
 use usage::Usage;
 
 /// The most bytes of shared memory that a kernel can declare statically, on any device.
@@ -110,12 +113,13 @@ fn kernels(
 ) -> Listing {
     let _pass = tracing::debug_span!("print").entered();
     let waiting = chain::waiting(program);
-    let mut helpers = Helpers::default();
+    let (mut helpers, mut constants) = (Helpers::default(), ConstantMemory::default());
     let (mut text, mut lines) = (String::new(), Vec::new());
     for id in which {
         let usage = Usage::of(program, id);
         let printer = Printer { build, helpers: &mut helpers };
-        let kernel = KernelPrinter::new(program, &program.kernels[id], &usage, waiting[id], printer);
+        let constants = constants.take(program, &program.kernels[id]);
+        let kernel = KernelPrinter::new(program, &program.kernels[id], &usage, waiting[id], constants, printer);
         let (kernel, origins) = kernel.print(id, &entries[id]);
         text.push('\n');
         text.push_str(&kernel);

@@ -1,4 +1,7 @@
 //! Constant tables: static arrays inside the kernels that read them.
+//!
+//! A static array is in global memory. Where all threads read one element at a time, constant memory is faster: the element comes
+//! with the instruction that uses it. Threads that read different elements would wait for each other there.
 
 use warploom_lang::affine::interval::Interval;
 use warploom_lang::ir::TableDecl;
@@ -9,7 +12,8 @@ use super::expr::Printer;
 use super::literal::literal;
 use super::operand::Operand;
 use super::text::{Text, c_type};
-use crate::ir::{Program, Role, Space};
+use super::uniform::uniform;
+use crate::ir::{ArrayId, Kernel, NodeKind, Program, Role, Space, every_stmt};
 
 /// The table that an array is; `None` for all other arrays.
 pub(super) fn of(program: &Program, space: Space) -> Option<&TableDecl> {
@@ -17,6 +21,46 @@ pub(super) fn of(program: &Program, space: Space) -> Option<&TableDecl> {
     match program.buffers.get(buffer)?.role {
         Role::Table(table) => program.tables.get(table),
         _ => None,
+    }
+}
+
+/// The most bytes of constant memory that one translation unit takes: half of what there is.
+const CONSTANT_BYTES: usize = 32 * 1024;
+
+/// The constant memory that a translation unit has left.
+pub(super) struct ConstantMemory {
+    left: usize,
+}
+
+impl Default for ConstantMemory {
+    fn default() -> ConstantMemory {
+        ConstantMemory { left: CONSTANT_BYTES }
+    }
+}
+
+impl ConstantMemory {
+    /// Takes memory for the tables of a kernel whose every read has one index in all threads. The others stay in global memory.
+    pub(super) fn take(&mut self, program: &Program, kernel: &Kernel) -> Vec<ArrayId> {
+        let tables = kernel.arrays.iter().filter_map(|(id, array)| Some((id, of(program, array.space)?)));
+        let tables: Vec<(ArrayId, &TableDecl)> = tables.collect();
+        if tables.is_empty() {
+            return Vec::new();
+        }
+        let is_table = |array: ArrayId| tables.iter().any(|(table, _)| *table == array);
+        let same = uniform(kernel, |node| matches!(node.kind, NodeKind::Load(array) if is_table(array)));
+        let read = kernel.exprs.reachable(every_stmt(&kernel.body).flat_map(|stmt| stmt.operands()));
+        let differs = |array: ArrayId| {
+            read.iter().any(|id| kernel.exprs[*id].kind == NodeKind::Load(array) && !same[*id])
+        };
+        let mut taken = Vec::new();
+        for (array, table) in tables {
+            let bytes = table.values().len() * table.ty.bytes();
+            if bytes <= self.left && !differs(array) {
+                self.left -= bytes;
+                taken.push(array);
+            }
+        }
+        taken
     }
 }
 
@@ -32,10 +76,12 @@ fn stored(table: &TableDecl) -> Type {
     }
 }
 
-/// The lines that declare a table.
-pub(super) fn declaration(table: &TableDecl, name: &str, width: usize) -> Vec<String> {
+/// The lines that declare a table in constant or in global memory.
+pub(super) fn declaration(table: &TableDecl, name: &str, is_constant: bool, width: usize) -> Vec<String> {
     let ty = stored(table);
-    let mut lines = vec![format!("static const {} {name}[{}] = {{", c_type(ty), table.values().len())];
+    let memory = if is_constant { "__constant__ " } else { "" };
+    let start = format!("static {memory}const {} {name}[{}] = {{", c_type(ty), table.values().len());
+    let mut lines = vec![start];
     let mut line = String::new();
     for value in table.values() {
         let value = if ty == table.ty { *value } else { Value::from_bits(ty, value.bits()) };

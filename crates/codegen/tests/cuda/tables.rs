@@ -1,5 +1,7 @@
 //! Constant tables in printed kernels.
 
+use std::collections::BTreeSet;
+
 use warploom_codegen::build::build;
 use warploom_codegen::cuda::{Build, describe, print};
 use warploom_codegen::ir::Program;
@@ -40,7 +42,7 @@ fn tables_are_printed_with_exact_values() {
     let text = print(&program(), Build::Checking);
     for expected in [
         "static const float gamma[4] = {\n        0.1f, -0.0f, 1e-42f, ",
-        "static const unsigned odd[3] = {\n        2139095040u, 2143289344u, 3217031168u,\n    };",
+        "static __constant__ const unsigned odd[3] = {\n        2139095040u, 2143289344u, 3217031168u,\n    };",
         "__uint_as_float(odd[",
         "static const unsigned char dither[6] = {\n        0, 8, 2, 12, 4, 14,\n    };",
         "static const int signs[2] = {\n        (-2147483647 - 1), 2147483647,\n    };",
@@ -49,6 +51,38 @@ fn tables_are_printed_with_exact_values() {
         assert!(text.contains(expected), "{expected} is not in\n{text}");
     }
     assert!(!text.contains("gamma[2]"), "an element at a known place is a constant:\n{text}");
+}
+
+/// The tables of a kernel in constant memory, and the others.
+fn memories(text: &str) -> [Vec<&str>; 2] {
+    let declared = |start: &str| {
+        let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix(start)?.split_once('['));
+        lines.filter_map(|(declared, _)| declared.split(' ').next_back()).collect()
+    };
+    [declared("static __constant__ const "), declared("static const ")]
+}
+
+#[test]
+fn tables_are_in_constant_memory_where_all_threads_read_one_element() {
+    let text = print(&program(), Build::Checking);
+    let expected = [vec!["distances", "odd"], vec!["gamma", "dither", "signs", "flags"]];
+    assert_eq!(memories(&text).map(BTreeSet::from_iter), expected.map(BTreeSet::from_iter), "{text}");
+}
+
+/// Constant memory has 64 KB for all kernels of a translation unit.
+#[test]
+fn large_tables_are_in_global_memory() {
+    let (x, r) = (vars!(x), rdom([(0, 9000)]));
+    let (large, small) = (table("large", vec![0.5f32; 9000]), table("small", vec![0.5f32; 4000]));
+    let read = |step: i32| large.at(r.x) + small.at((r.x + step) % 4000);
+    let one = func("one", x, 0.0).over(&r, |own| own.add(x, read(0)));
+    let two = func("two", x, one.at(x)).over(&r, |own| own.add(x, read(1)));
+    let three = func("three", x, two.at(x)).over(&r, |own| own.add(x, read(2)));
+    let pipeline = Pipeline::new("large", [three]).unwrap();
+    let request = Realisation::new(&pipeline).output("three", Region::of_extents(&[64]));
+    let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
+    let text = print(&build(&problem, &Schedule::default_for(&problem)).unwrap(), Build::Checking);
+    assert_eq!(memories(&text), [vec!["small", "small"], vec!["large", "large", "large", "small"]], "{text}");
 }
 
 #[test]

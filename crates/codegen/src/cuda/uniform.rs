@@ -1,0 +1,34 @@
+//! Which values are the same in all threads of a block.
+
+use warploom_lang::IdVec;
+
+use crate::ir::{Kernel, KernelNode, Leaf, NodeId, NodeKind, Stmt, VarId, every_stmt};
+
+/// The nodes of a kernel that are the same in all threads: those of constants, loop variables, block indices, sizes and Params
+/// alone. Whatever comes from memory may differ, except elements of arrays that `is_constant` accepts.
+pub(super) fn uniform(kernel: &Kernel, is_constant: impl Fn(&KernelNode) -> bool) -> IdVec<NodeId, bool> {
+    let mut vars: IdVec<VarId, bool> = kernel.vars.values().map(|_| true).collect();
+    loop {
+        let mut nodes: IdVec<NodeId, bool> = IdVec::new();
+        for node in kernel.exprs.nodes().values() {
+            let own = match node.kind {
+                NodeKind::Leaf(Leaf::Thread) => false,
+                NodeKind::Leaf(Leaf::Var(var)) => vars[var],
+                NodeKind::Load(_) => is_constant(node),
+                NodeKind::Leaf(_) | NodeKind::Op(_) | NodeKind::Offset(_) => true,
+            };
+            nodes.push(own && node.args.iter().all(|arg| nodes[*arg]));
+        }
+        let varying = every_stmt(&kernel.body).filter_map(|stmt| match stmt {
+            Stmt::Let(var, value) if !nodes[*value] => Some(*var),
+            Stmt::Shuffle { var, .. } => Some(*var),
+            _ => None,
+        });
+        // What a variable is bound to may depend on other variables.
+        let new: Vec<VarId> = varying.filter(|var| vars[*var]).collect();
+        if new.is_empty() {
+            return nodes;
+        }
+        new.into_iter().for_each(|var| vars[var] = false);
+    }
+}
