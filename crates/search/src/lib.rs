@@ -15,7 +15,7 @@
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
 //! | list the neighbours of a schedule | `neighbours` |
 //! | view schedules as points of a space, for strategies that know nothing of schedules | [`points`] |
-//! | rewrite the pipeline, and start from kernels that own whole rows | `rewrites`, `constants`, `rows` |
+//! | rewrite the pipeline, and start from kernels that own whole rows | `rewrites`, `rows` |
 //!
 //! [`explore`] takes any other strategy.
 //!
@@ -24,7 +24,6 @@
 
 mod beam;
 mod bits;
-mod constants;
 mod contractions;
 mod evaluate;
 mod every_size;

@@ -3,6 +3,7 @@
 //! A recipe proposes rewrites for every such update of the pipeline. Recipes are ranked by the cost of the schedule from
 //! which a search of what they make would start; the search then runs on the best as it does on the original pipeline.
 
+mod constants;
 mod separable;
 
 use std::collections::BTreeSet;
@@ -14,7 +15,6 @@ use warploom_lang::{ExprId, FuncId, Pipeline, StageRef};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::Problem;
 
-use crate::constants::folded;
 use crate::contractions::is_contraction;
 
 /// Fewer steps in one thread are no reason to rewrite.
@@ -96,7 +96,7 @@ pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) 
     let has_thin = !thin_updates(problem).is_empty();
     let thickened =
         recipes.filter(|_| has_thin).filter_map(|(recipe, reach)| recipe.rewritten(problem, reach));
-    let others = divided(problem).into_iter().chain(separable::separated(problem)).chain(folded(problem));
+    let others = divided(problem).into_iter().chain(separable::separated(problem)).chain(constants::folded(problem));
     for rewritten in thickened.chain(others) {
         let known =
             |(_, other): &(f64, Problem)| other.pipeline().rewrites() == rewritten.pipeline().rewrites();

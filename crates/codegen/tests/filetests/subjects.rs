@@ -41,6 +41,7 @@ pub fn find(name: &str) -> Option<Subject> {
         "table5000" => lookup(5000),
         "skewed" => skewed(),
         "disc" => disc(),
+        "channels" => channels(),
         "scatter" => scatter(),
         "histogram" => histogram(),
         "ends" => ends(),
@@ -297,6 +298,14 @@ fn disc() -> (Vec<Func>, Sizes) {
     let ends = |reach: Expr| edge.at((x + dx.x, y - &reach)) + edge.at((x + dx.x, y + reach));
     let out = func("out", (x, y), sum(&dx, ends(reach.at(dx.x))));
     (vec![out], vec![("input", vec![128, 64]), ("out", vec![128, 64])])
+}
+
+/// Rows of three channels, whose edges repeat.
+fn channels() -> (Vec<Func>, Sizes) {
+    let (x, y, c) = vars!(x, y, c);
+    let edge = Input::f32("input", 3).repeat_edge();
+    let out = func("out", (x, y, c), edge.at((x - 1, y, c)) + edge.at((x + 1, y, c)));
+    (vec![out], vec![("input", vec![128, 64, 3]), ("out", vec![128, 64, 3])])
 }
 
 /// A table with two readers that move differently.

@@ -1,4 +1,4 @@
-//! Rewrites of pipelines that have Funcs of constants: tables, and what folds with them.
+//! Funcs of constants as tables, and what folds with them.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,11 @@ use warploom_lang::rewrite::{Rewrite, StageName, VarName};
 use warploom_lang::{FuncId, Pipeline};
 use warploom_schedule::schedule::Problem;
 
+use crate::rewrites::List;
+
 /// The problem with its Funcs of constants as tables, and once more with the reductions that read tables written out; nothing
 /// if there are no such Funcs.
-pub(crate) fn folded(problem: &Problem) -> Vec<Problem> {
+pub(super) fn folded(problem: &Problem) -> Vec<Problem> {
     let tabulated = tabulated(problem.pipeline());
     if tabulated.rewrites().len() == problem.pipeline().rewrites().len() {
         return Vec::new();
@@ -18,20 +20,19 @@ pub(crate) fn folded(problem: &Problem) -> Vec<Problem> {
     [tabulated, expanded].iter().filter_map(|pipeline| problem.rewritten(pipeline.rewrites()).ok()).collect()
 }
 
-/// Applies rewrites that a list of names asks for, where they are possible.
-fn applied(mut pipeline: Pipeline, rewrites: impl IntoIterator<Item = Rewrite>) -> Pipeline {
+/// The pipeline after all rewrites that are possible.
+fn after(pipeline: Pipeline, rewrites: Vec<Rewrite>) -> Pipeline {
+    let mut list = List { pipeline };
     for rewrite in rewrites {
-        if let Ok(next) = rewrite.apply(&pipeline) {
-            pipeline = next;
-        }
+        list.push(rewrite);
     }
-    pipeline
+    list.pipeline
 }
 
 /// Producers come first, so that each Func finds the tables that it reads.
 fn tabulated(pipeline: &Pipeline) -> Pipeline {
     let rewrites = pipeline.funcs().values().map(|func| Rewrite::Tabulate { func: func.name.clone() });
-    applied(pipeline.clone(), rewrites.collect::<Vec<_>>())
+    after(pipeline.clone(), rewrites.collect())
 }
 
 /// With Funcs for the slices of updates that run from slice to slice; pure ones where possible.
@@ -43,13 +44,13 @@ fn sliced(pipeline: Pipeline) -> Pipeline {
             var: VarName { stage: StageName { func: func.name.clone(), stage: number }, var },
         })
     };
-    let unrolled: Vec<Rewrite> = pipeline.funcs().values().filter_map(last).collect();
+    let unrolled = pipeline.funcs().values().filter_map(last).collect();
     let before: BTreeSet<String> = pipeline.funcs().values().map(|func| func.name.clone()).collect();
-    let pipeline = applied(pipeline, unrolled);
+    let pipeline = after(pipeline, unrolled);
     let new = pipeline.funcs().values().filter(|func| !before.contains(&func.name) && func.stages.len() == 2);
     let gathered = new.map(|func| Rewrite::Gather { stage: StageName { func: func.name.clone(), stage: 1 } });
-    let gathered: Vec<Rewrite> = gathered.collect();
-    applied(pipeline, gathered)
+    let gathered = gathered.collect();
+    after(pipeline, gathered)
 }
 
 /// With the reductions written out that read tables, also through pure Funcs.
@@ -67,7 +68,6 @@ fn expanded(pipeline: Pipeline) -> Pipeline {
         }
     }
     let names = reading.iter().map(|func| pipeline.funcs()[*func].name.clone());
-    let rewrites = names.map(|func| Rewrite::Expand { stage: StageName { func, stage: 1 } });
-    let rewrites: Vec<Rewrite> = rewrites.collect();
-    applied(pipeline, rewrites)
+    let rewrites = names.map(|func| Rewrite::Expand { stage: StageName { func, stage: 1 } }).collect();
+    after(pipeline, rewrites)
 }
