@@ -96,7 +96,8 @@ pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) 
     let has_thin = !thin_updates(problem).is_empty();
     let thickened =
         recipes.filter(|_| has_thin).filter_map(|(recipe, reach)| recipe.rewritten(problem, reach));
-    let others = divided(problem).into_iter().chain(separable::separated(problem)).chain(constants::folded(problem));
+    let others =
+        divided(problem).into_iter().chain(separable::separated(problem)).chain(constants::folded(problem));
     for rewritten in thickened.chain(others) {
         let known =
             |(_, other): &(f64, Problem)| other.pipeline().rewrites() == rewritten.pipeline().rewrites();

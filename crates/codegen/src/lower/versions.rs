@@ -27,6 +27,9 @@ type Version<Lowering> = (Lowering, Vec<Stmt>, Vec<Interval>);
 /// The largest margin to try, in blocks. It covers the reach of stencils and their clamps.
 const MAX_MARGIN: i64 = 2;
 
+/// More blocks run a version if it removes so many decisions for each one that this brings back.
+const WORTH: usize = 16;
+
 impl KernelLowering<'_> {
     /// The body of a block. If it removes guards or clamps, blocks away from the edges get their
     /// own version, in which the ranges of the block indices decide them.
@@ -35,7 +38,8 @@ impl KernelLowering<'_> {
         let axes = self.axes.clone();
         let everywhere = self.block()?;
         let origins = self.origins.clone();
-        let mut least = self.decisions(&everywhere);
+        let most = self.decisions(&everywhere);
+        let mut least = most;
         let mut best = None;
         if least == 0 || axes.is_empty() || axes.iter().any(|axis| axis.full == 0) {
             return Ok(everywhere);
@@ -54,7 +58,7 @@ impl KernelLowering<'_> {
             }
         }
         let Some(best) = best else { return Ok(everywhere) };
-        let (attempt, inner, inside) = self.widened(&axes, least, best)?;
+        let (attempt, inner, inside) = self.widened(&axes, (most, least), best)?;
         *self = attempt;
         self.choose_before(origins);
         for axis in &axes {
@@ -67,27 +71,28 @@ impl KernelLowering<'_> {
         Ok(vec![Stmt::If { condition: is_inside, body: inner, otherwise: everywhere }])
     }
 
-    /// The version with all full blocks along axes that have few blocks, where this decides nothing: at the first and the last of
-    /// three channels, a picture has no edge.
+    /// The version for all full blocks along axes where that brings back next to nothing of what it decides: the first and the
+    /// last of three channels are no edges, and a clamp of the column costs little where the rows have hundreds.
     fn widened(
         &self,
         axes: &[GridAxis],
-        least: usize,
+        (most, mut least): (usize, usize),
         mut best: Version<Self>,
     ) -> Result<Version<Self>, LowerError> {
         for (number, axis) in axes.iter().enumerate() {
-            let (range, all) = (best.2[number], axis.inside(0));
-            if range == all || range.max - range.min + 1 > axis.count / 2 {
+            let mut inside = best.2.clone();
+            inside[number] = axis.inside(0);
+            if inside[number] == best.2[number] {
                 continue;
             }
             let mut attempt = self.clone();
-            let mut inside = best.2.clone();
-            inside[number] = all;
             for (axis, range) in axes.iter().zip(&inside) {
                 attempt.builder.narrow(axis.index, *range);
             }
             let body = attempt.block()?;
-            if attempt.decisions(&body) <= least {
+            let decisions = attempt.decisions(&body);
+            if decisions.saturating_sub(least) * WORTH <= most.saturating_sub(decisions) && decisions < most {
+                least = decisions;
                 best = (attempt, body, inside);
             }
         }
