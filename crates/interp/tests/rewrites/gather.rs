@@ -110,6 +110,18 @@ fn undefined_starts_keep_their_domain() {
     assert!(gathered.contains("over rx in (1, 8) where rx == x"), "{gathered}");
 }
 
+/// The same without any domain.
+#[test]
+fn points_of_undefined_starts_stay_updates() {
+    let (x, input) = (vars!(x), Input::f32("input", 1));
+    let last = || input.extent(0) - 1;
+    let f = func("f", x, undef(Type::F32)).update(|f| f.set(last(), input.at(last()) * 2.0));
+    let pipeline = Pipeline::new("point", [func("out", x, f.at(last()) + x.f32())]).unwrap();
+    same(&pipeline, &["gather f.1"], &[("input", &noise(Type::F32, &[8]))], &[8]);
+    let gathered = rewrite(&pipeline, &["gather f.1"]).to_string();
+    assert!(gathered.contains("where input.extent(0) - 1 == x"), "{gathered}");
+}
+
 #[test]
 fn scans_are_refused() {
     let (x, input) = (vars!(x), Input::f32("input", 1));

@@ -86,15 +86,17 @@ fn without(draft: &mut Draft, stage: Stage, known: &[(usize, ExprId)]) -> Stage 
     Stage { values: made, predicate, domain: kept, ..stage }
 }
 
-/// An update without a domain has no predicate but chooses; the first one is then part of the definition.
+/// An update without a domain chooses instead of having a predicate, if there is a value to choose; the first one is then part of
+/// the definition.
 fn pure_update(draft: &mut Draft, at: StageRef) {
-    let stage = draft.stage(at).clone();
-    let Some(predicate) = stage.predicate.filter(|_| stage.domain.is_empty()) else { return };
+    let (stage, start) = (draft.stage(at).clone(), draft.funcs[at.func].stages[0].values.clone());
+    let Some(predicate) = stage.predicate.filter(|_| stage.domain.is_empty() && !start.is_empty()) else {
+        return;
+    };
     let before = draft.calls(at.func, &stage.indices);
     let pairs: Vec<(ExprId, ExprId)> = stage.values.iter().copied().zip(before).collect();
     let values = pairs.into_iter().map(|(value, before)| draft.select(predicate, value, before)).collect();
     *draft.stage_mut(at) = Stage { values, predicate: None, reassociate: false, ..stage };
-    let start = draft.funcs[at.func].stages[0].values.clone();
     let dimensions = draft.funcs[at.func].dims.len();
     let is_pure = (0..dimensions).all(|d| draft.stage(at).is_pure(&draft.exprs, d));
     if at.stage != 1 || !is_pure {
