@@ -119,7 +119,8 @@ fn kernels(
         let usage = Usage::of(program, id);
         let printer = Printer { build, helpers: &mut helpers };
         let constants = constants.take(program, &program.kernels[id]);
-        let kernel = KernelPrinter::new(program, &program.kernels[id], &usage, waiting[id], constants, printer);
+        let kernel =
+            KernelPrinter::new(program, &program.kernels[id], &usage, waiting[id], constants, printer);
         let (kernel, origins) = kernel.print(id, &entries[id]);
         text.push('\n');
         text.push_str(&kernel);
