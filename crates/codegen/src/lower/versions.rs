@@ -27,8 +27,9 @@ type Version<Lowering> = (Lowering, Vec<Stmt>, Vec<Interval>);
 /// The largest margin to try, in blocks. It covers the reach of stencils and their clamps.
 const MAX_MARGIN: i64 = 2;
 
-/// More blocks run a version if it removes so many decisions for each one that this brings back.
-const WORTH: usize = 16;
+/// More blocks run a version if it removes so many decisions for each one that this brings back: along an axis, about one block in
+/// so many is at an edge.
+const WORTH: usize = 12;
 
 impl KernelLowering<'_> {
     /// The body of a block. If it removes guards or clamps, blocks away from the edges get their
