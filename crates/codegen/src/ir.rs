@@ -34,8 +34,9 @@
 //! - **Barriers** make all threads of a block wait for each other. All threads of the block must
 //!   reach them: no barrier is inside an `if` or loop that differs between threads.
 //! - **Shuffles** bind a variable, like a let, to what a value is in another thread of the same warp.
-//!   They exchange 4-byte values. Like barriers, they are where all threads come by; the number of
-//!   threads is a multiple of [`WARP`], so that every lane exists.
+//!   They exchange values of 4 or 8 bytes. All threads of a warp come by or none: a shuffle is inside no `if`
+//!   that differs between them, while one that differs between warps is allowed. The number of threads is a
+//!   multiple of [`WARP`], so that every lane exists.
 //! - **Memory.** A read sees the last write of the same thread, and the writes of other threads of
 //!   the block that a barrier separates from it. Without a barrier in between, two threads may
 //!   access the same element only if both read or both use atomics. Blocks of one launch

@@ -16,7 +16,7 @@ use crate::ir::{
 use atomics::Atomics;
 pub use error::{Fault, Missing, Step, StmtPath, VerifyError};
 use nodes::Tables;
-use values::{Fact, Values};
+use values::{Fact, Values, Varies};
 
 /// Checks the launches of a program and every kernel.
 ///
@@ -33,7 +33,7 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
         tables.check().map_err(|fault| VerifyError::Kernel { kernel: name(), fault })?;
         let (values, atomics) = (Values::new(kernel, &around), Atomics::of(kernel));
         let mut verifier = Verifier { tables, values, atomics, path: Vec::new() };
-        if let Err(fault) = verifier.list(&kernel.body, Step::Body, true) {
+        if let Err(fault) = verifier.list(&kernel.body, Step::Body, Varies::Nowhere) {
             return Err(VerifyError::Statement { kernel: name(), at: StmtPath(verifier.path), fault });
         }
     }
@@ -60,26 +60,26 @@ struct Verifier<'a> {
 }
 
 impl Verifier<'_> {
-    /// Checks a list of statements. `uniform` means that either all threads of the block reach it
-    /// or none do.
-    fn list(&mut self, body: &[Stmt], step: fn(usize) -> Step, uniform: bool) -> Result<(), Fault> {
+    /// Checks a list of statements. `flow` says which threads of the block may reach it while others do not.
+    fn list(&mut self, body: &[Stmt], step: fn(usize) -> Step, flow: Varies) -> Result<(), Fault> {
         let mark = self.values.enter();
         for (position, stmt) in body.iter().enumerate() {
             self.path.push(step(position));
-            self.stmt(stmt, uniform)?;
+            self.stmt(stmt, flow)?;
             self.path.pop();
         }
         self.values.leave(mark);
         Ok(())
     }
 
-    fn stmt(&mut self, stmt: &Stmt, uniform: bool) -> Result<(), Fault> {
+    fn stmt(&mut self, stmt: &Stmt, flow: Varies) -> Result<(), Fault> {
+        let uniform = flow == Varies::Nowhere;
         match stmt {
             Stmt::Let(var, value) => {
-                let Fact { varying, range, .. } = self.value(*value)?;
-                self.values.bind(*var, self.tables.kernel.exprs[*value].ty, varying, range)?;
+                let Fact { varies, range, .. } = self.value(*value)?;
+                self.values.bind(*var, self.tables.kernel.exprs[*value].ty, varies, range)?;
             }
-            Stmt::Shuffle { .. } if !uniform => return Err(Fault::DivergentShuffle),
+            Stmt::Shuffle { .. } if flow == Varies::Threads => return Err(Fault::DivergentShuffle),
             Stmt::Shuffle { var, value, lane } => self.shuffle(*var, *value, *lane)?,
             Stmt::Store { array, index, value } => self.write(*array, *index, *value)?,
             Stmt::Copy { array, index, value } => {
@@ -95,11 +95,11 @@ impl Verifier<'_> {
                 self.write(*array, *index, *value)?;
                 self.atomic(*op, *array)?;
             }
-            Stmt::For { var, count, body, .. } => return self.repeat(*var, *count, body, uniform),
+            Stmt::For { var, count, body, .. } => return self.repeat(*var, *count, body, flow),
             Stmt::If { condition, body, otherwise } => {
                 let fact = self.condition(*condition)?;
                 self.touch(stmt)?;
-                return self.branch(fact, [body, otherwise], uniform);
+                return self.branch(fact, [body, otherwise], flow);
             }
             Stmt::Barrier if !uniform => return Err(Fault::DivergentBarrier),
             Stmt::Barrier => self.atomics.iter_mut().for_each(Atomics::barrier),
@@ -169,19 +169,19 @@ impl Verifier<'_> {
         if lane != Type::I32 || from.range.max < 0 || from.range.min >= i64::from(WARP) {
             return Err(Fault::Lane { found: lane, min: from.range.min, max: from.range.max });
         }
-        self.values.bind(var, ty, true, offered.range)
+        self.values.bind(var, ty, Varies::Threads, offered.range)
     }
 
-    fn repeat(&mut self, var: VarId, count: u32, body: &[Stmt], uniform: bool) -> Result<(), Fault> {
+    fn repeat(&mut self, var: VarId, count: u32, body: &[Stmt], flow: Varies) -> Result<(), Fault> {
         let mark = self.values.enter();
-        self.values.bind(var, Type::I32, false, Interval::below(count))?;
+        self.values.bind(var, Type::I32, Varies::Nowhere, Interval::below(count))?;
         if count == 0 || i32::try_from(count).is_err() {
             return Err(Fault::LoopCount { var: self.tables.kernel.vars[var].clone(), count });
         }
-        self.list(body, Step::Body, uniform)?;
+        self.list(body, Step::Body, flow)?;
         if self.atomics.is_some() && count > 1 {
             // Check the body twice: the end of an iteration is followed by the start of the next.
-            self.list(body, Step::Body, uniform)?;
+            self.list(body, Step::Body, flow)?;
         }
         self.values.leave(mark);
         Ok(())
@@ -196,15 +196,17 @@ impl Verifier<'_> {
     }
 
     /// Checks the two lists of an `if`, given the fact of its condition.
-    fn branch(&mut self, condition: Fact, lists: [&[Stmt]; 2], uniform: bool) -> Result<(), Fault> {
-        let Fact { varying, range, .. } = condition;
+    fn branch(&mut self, condition: Fact, lists: [&[Stmt]; 2], flow: Varies) -> Result<(), Fault> {
+        let Fact { varies, range, .. } = condition;
         let before = self.atomics.clone();
         let never = [range.max < 1, range.min > 0];
         for ((list, never), step) in lists.into_iter().zip(never).zip([Step::Body, Step::Otherwise]) {
             // If the condition differs between threads, the two lists run concurrently. If it differs only between
             // blocks, they do so for buffers.
             let start = match (&before, &self.atomics) {
-                (Some(before), Some(so_far)) if !varying => Some(before.in_other_blocks(so_far)),
+                (Some(before), Some(so_far)) if varies == Varies::Nowhere => {
+                    Some(before.in_other_blocks(so_far))
+                }
                 (_, so_far) => so_far.clone(),
             };
             let other = std::mem::replace(&mut self.atomics, start);
@@ -212,7 +214,7 @@ impl Verifier<'_> {
             if never {
                 self.values.never_runs();
             }
-            self.list(list, step, uniform && !varying)?;
+            self.list(list, step, flow.max(varies))?;
             self.values.leave(mark);
             if let (Some(own), Some(other)) = (&mut self.atomics, &other) {
                 own.join(other);

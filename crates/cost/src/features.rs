@@ -11,10 +11,13 @@
 //! | `traffic` | requests, sectors and wavefronts of accesses |
 //! | `reads` | footprints of a stage's reads |
 //! | `merged` | which accesses the points of a thread share |
+//! | `registers` | Funcs that a nest has in registers, also those that lanes share |
 //! | `atomics` | atomics, and how many meet at one element |
+//! | `arrays` | the accesses of one block to each array |
 //! | `row` | the features of one stage |
 //! | `block` | the nests of one kernel in order, and the state that they share |
 
+mod arrays;
 mod atomics;
 mod block;
 mod flatten;
@@ -22,6 +25,7 @@ mod form;
 mod merged;
 mod operations;
 mod reads;
+mod registers;
 mod rounded;
 mod row;
 mod traffic;

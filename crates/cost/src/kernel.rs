@@ -68,6 +68,20 @@ impl AddAssign for Traffic {
     }
 }
 
+impl Traffic {
+    /// The traffic of so many of the same accesses for each one.
+    #[must_use]
+    pub(crate) fn times(self, factor: f64) -> Traffic {
+        Traffic {
+            elements: self.elements * factor,
+            bytes: self.bytes * factor,
+            requests: self.requests * factor,
+            sectors: self.sectors * factor,
+            wavefronts: self.wavefronts * factor,
+        }
+    }
+}
+
 /// Accesses of a full block to one array, as the IR issues them: before the compiler merges any.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ArrayTraffic {
@@ -84,6 +98,10 @@ pub struct ArrayTraffic {
     pub stores: Traffic,
     /// Atomics on the array.
     pub atomics: Traffic,
+    /// Elements that are stored but not computed: what lanes get from others, and zeros where a lane computes nothing.
+    pub moved: f64,
+    /// Shuffles of what lanes get from others: one per shuffle and warp.
+    pub shuffles: f64,
     /// Whether all its accesses are linear in the loop variables. The numbers are then exact for a
     /// block away from the edges; otherwise they are estimates.
     pub exact: bool,
@@ -106,7 +124,7 @@ impl NewDecisions {
     }
 
     /// Decisions that all weights know, because the features that they read describe them: rows of an array in shared memory
-    /// that are `pitch` apart are like longer rows. Features describe points that `interleave`, `async` copies and vectors too, but weights
+    /// that are `pitch` apart are like longer rows. Features describe points that `interleave`, `async` copies, vectors, `lanes` and `slide` too, but weights
     /// that were not trained on them rank them wrongly: of 14 products on an H200, six became 5 to 18 % slower and four 5 to 15 %
     /// faster.
     pub const DESCRIBED: NewDecisions = NewDecisions(1 << 16);
@@ -185,12 +203,14 @@ mod tests {
             NewDecisions::DESCRIBED.contains(NewDecisions::of_kernel(&kernel, [nest].into_iter()))
         };
         assert!(known(&nest));
-        let changes: [fn(&mut Nest); 5] = [
+        let changes: [fn(&mut Nest); 7] = [
             |nest| nest.numbers.atomic = true,
             |nest| nest.numbers.interleave = true,
             |nest| nest.numbers.depth = NonZeroU32::new(2),
             |nest| nest.numbers.transpose = true,
             |nest| nest.numbers.vector = true,
+            |nest| nest.numbers.lanes = true,
+            |nest| nest.numbers.slide = true,
         ];
         for change in changes {
             let mut other = nest.clone();

@@ -198,16 +198,19 @@ impl<'a> Evaluator<'a> {
         if fits { Ok(()) } else { Err(Refusal::Illegal) }
     }
 
+    /// Refuses nests that hold more in registers than a thread should compute for itself. What lanes share is computed once, so
+    /// there it is enough that it fits.
     fn register_arrays(&self, plan: &Plan<'_>) -> Result<(), Refusal> {
         let bytes = |registers: &BTreeMap<FuncId, RegisterFootprint>| {
             let of = |(func, footprint): (&FuncId, &RegisterFootprint)| {
                 let node = &self.space.dag.nodes()[self.space.dag.func_node(*func)];
-                footprint.thread.points.points().saturating_mul(node.bytes_per_point as u64)
+                footprint.live_points().saturating_mul(node.bytes_per_point as u64)
             };
             registers.iter().map(of).fold(0, u64::saturating_add)
         };
         let nests = plan.nests.values().filter_map(|nest| nest.footprint.as_ref());
-        let most = nests.map(|nest| bytes(&nest.registers)).max();
+        let alone = nests.filter(|nest| nest.lanes.is_none());
+        let most = alone.map(|nest| bytes(&nest.registers)).max();
         match most.unwrap_or(0) > self.space.options.limits.register_array_bytes {
             true => Err(Refusal::RegisterArrays),
             false => Ok(()),

@@ -13,7 +13,7 @@
 //! | evaluate options | `evaluate`, `memo` |
 //! | offer all of the above to a strategy | `search` ([`Search`]) |
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
-//! | list the neighbours of a schedule | `neighbours` |
+//! | list the neighbours of a schedule | `neighbours`, `lanes` |
 //! | view schedules as points of a space, for strategies that know nothing of schedules | [`points`] |
 //! | rewrite the pipeline, and start from kernels that own whole rows | `rewrites`, `rows` |
 //!
@@ -35,6 +35,7 @@ mod greedy;
 mod hash;
 mod interleave;
 mod kernels;
+mod lanes;
 mod lift;
 mod memo;
 mod menu;
@@ -66,6 +67,7 @@ use crate::beam::beam;
 use crate::contractions::with_contractions;
 use crate::evaluate::Evaluator;
 use crate::greedy::greedy;
+use crate::lanes::keep_lanes;
 use crate::neighbours::neighbourhood;
 use crate::rewrites::promising;
 use crate::rows::with_whole_rows;
@@ -164,6 +166,7 @@ pub fn search(
             search.keep(others);
             let (start, decisions) = beam(search, &first);
             greedy(search, &start, &decisions);
+            keep_lanes(search);
         })
     };
     let mut outcome = one(problem);

@@ -2,7 +2,7 @@
 //!
 //! A model that is inaccurate everywhere is more accurate about the difference between two almost
 //! equal schedules. So it pays to measure around the best measured schedule: the results of
-//! changing one decision of the search, and single steps of its kernels.
+//! changing one decision of the search, single steps of its kernels, and kernels whose lanes share what they compute.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use warploom_schedule::schedule::Schedule;
 use crate::Neighbourhood;
 use crate::expand::{Decision, Manner};
 use crate::fixed::holds_several;
+use crate::lanes::in_lanes;
 use crate::search::{Found, Search};
 use crate::state::{Child, State};
 
@@ -29,7 +30,7 @@ pub(crate) fn neighbourhood(search: &Search<'_>, schedule: &Schedule) -> Option<
     }
     let state = search.appraise(schedule)?;
     let stepped = search.steps(&state).into_iter().map(|child| child.state());
-    let near = stepped.chain(decided(search, &state));
+    let near = stepped.chain(in_lanes(search, &state)).chain(decided(search, &state));
     let mut found: Found = near.map(|state| (state.identity(), state)).collect();
     found.remove(&state.identity());
     let mut neighbours = search.candidates(found, &[]);

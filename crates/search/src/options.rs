@@ -67,7 +67,7 @@ pub struct Limits {
     /// The most expression nodes of a kernel, after unrolling and inlining. A kernel of one stage
     /// may have more.
     pub nodes: f64,
-    /// The most bytes per thread of Funcs in registers.
+    /// The most bytes per thread of Funcs in registers that lanes do not share.
     pub register_array_bytes: u64,
     /// The most bytes per thread of private memory that cannot be in registers.
     pub local_bytes: f64,

@@ -64,6 +64,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         let resident = refiner.resident();
         refiner.take_known(resident);
         for number in 0..refiner.best.extents.len() {
+            let shared = refiner.shared_by_lanes(number);
+            refiner.take_known(shared);
             let transposed = refiner.transposed(number);
             refiner.take_known(transposed.into_iter().collect());
             let pitches = refiner.pitches(number);
@@ -100,6 +102,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
         sketches.extend(refiner.pitches(number));
         sketches.extend(refiner.transposed(number));
         sketches.extend(refiner.vectored(number));
+        sketches.extend(refiner.shared_by_lanes(number));
     }
     counts.enumerated += sketches.len() as u64;
     evaluator.judge(sketches, counts).into_iter().flatten().collect()
@@ -382,6 +385,24 @@ impl<'a> Refiner<'a, '_> {
         };
         let adjacent = LoopKind::Pure(*space.dag.nodes()[node].storage_order.first()?);
         vectored(&sketch.item, number, adjacent).map(|item| sketch.with_tiles(item))
+    }
+
+    /// The kernel with one nest whose lanes share what it has in registers, or no longer do; and with one that computes its
+    /// points row by row, or all at once.
+    fn shared_by_lanes(&self, number: usize) -> Vec<Sketch> {
+        let sketch = &self.best.sketch;
+        let nest = sketch.item.nests().nth(number);
+        if nest.is_none_or(|nest| nest.registers.is_empty()) {
+            return Vec::new();
+        }
+        let changes: [fn(&mut Nest); 2] = [
+            |nest| nest.numbers.lanes = !nest.numbers.lanes,
+            |nest| nest.numbers.slide = !nest.numbers.slide,
+        ];
+        let with = |change: fn(&mut Nest)| {
+            sketch.item.with(|kernel| kernel.nests_mut().nth(number).into_iter().for_each(change))
+        };
+        changes.into_iter().map(|change| sketch.with_tiles(with(change))).collect()
     }
 
     /// Improves the copies of inputs: fewer, or others.

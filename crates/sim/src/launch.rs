@@ -43,10 +43,11 @@ impl Machine {
                 observer.block(block);
             }
             let counts = given.watched.is_none_or(|watched| watched == block);
-            let before = (!counts).then(|| (self.counts.clone(), self.traffic.clone(), self.barriers));
+            let before =
+                (!counts).then(|| (self.counts.clone(), self.traffic.clone(), self.barriers, self.shuffles));
             self.run(block, world).map_err(|stop| self.error(stop, &starts, given.order))?;
             if let Some(before) = before {
-                (self.counts, self.traffic, self.barriers) = before;
+                (self.counts, self.traffic, self.barriers, self.shuffles) = before;
             }
         }
         let blocks = if given.watched.is_some() { 1 } else { given.order.len() as u64 };

@@ -2,16 +2,13 @@
 
 use std::ops::Range;
 
-use warploom_lang::FuncId;
 use warploom_lang::affine::Interval;
 use warploom_lang::dynamic::{Formula, FormulaRange};
 use warploom_lang::op::BinaryOp;
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{
-    Axis, AxisKind, Item, Nest, NestFootprint, RegisterFootprint, StageRef, Symbol,
-};
+use warploom_schedule::schedule::{Axis, AxisKind, Nest, NestFootprint, Symbol};
 
-use crate::ir::{NodeId, Stmt};
+use crate::ir::{NodeId, Stmt, WARP};
 use crate::lower::boxes::Box;
 use crate::lower::error::LowerError;
 use crate::lower::nesting::Nesting;
@@ -31,7 +28,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    fn offset(&mut self, dim: LoopKind) -> &mut NodeId {
+    pub fn offset(&mut self, dim: LoopKind) -> &mut NodeId {
         match dim {
             LoopKind::Pure(d) => &mut self.along[d],
             LoopKind::Reduction(r) => &mut self.reduced[r],
@@ -100,7 +97,10 @@ impl KernelLowering<'_> {
         let (mut lanes, mut outer) = (Nesting::default(), Nesting::default());
         // Threads beyond those of the stage are idle. They take part in shuffles.
         let guarded = if placed.footprint.shuffled.is_empty() { &mut lanes } else { &mut outer };
-        self.guard_threads(guarded, used);
+        match placed.footprint.lanes {
+            None => self.guard_threads(guarded, used),
+            Some(_) => self.guard_warps(guarded, used),
+        }
         self.lanes(&mut lanes, placed, &mut position);
         self.rounds(&mut outer, placed, &mut position);
         outer.enter(&mut self.builder);
@@ -250,7 +250,29 @@ impl KernelLowering<'_> {
 
     /// The work of one thread on the tile at a position.
     fn tile(&mut self, placed: &Placed<'_>, start: &Position) -> Result<Vec<Stmt>, LowerError> {
-        let mut body = self.registers(&placed.nest.registers, placed.footprint)?;
+        if let Some(rows) = placed.footprint.slides {
+            return self.rows(placed, start, rows);
+        }
+        let mut body = self.registers(placed, None)?;
+        let points = self.points_of_lane(placed, start);
+        let own = self.own_points(placed, start)?;
+        body.extend(points.around(&mut self.builder, own));
+        Ok(body)
+    }
+
+    /// Where a thread's own points stand, after what lanes without points compute too.
+    pub fn points_of_lane(&mut self, placed: &Placed<'_>, start: &Position) -> Nesting {
+        let mut points = Nesting::default();
+        if let Some(lane) = placed.footprint.lanes {
+            self.guard_tile(&mut points, placed, start, lane);
+        }
+        points.enter(&mut self.builder);
+        points
+    }
+
+    /// A thread's own points of the tile at a position.
+    fn own_points(&mut self, placed: &Placed<'_>, start: &Position) -> Result<Vec<Stmt>, LowerError> {
+        let mut body = Vec::new();
         let accumulator = self.accumulator(placed, start)?;
         if let Some(accumulator) = &accumulator {
             body.extend(self.begin(accumulator, placed, start));
@@ -299,6 +321,15 @@ impl KernelLowering<'_> {
         nesting.enter(&mut self.builder);
     }
 
+    /// The same for whole warps, so that the threads of a warp do not part.
+    fn guard_warps(&mut self, nesting: &mut Nesting, used: u64) {
+        let (thread, warp) = (self.thread(), self.builder.int(WARP.into()));
+        let used = self.builder.int(i64::try_from(used / u64::from(WARP)).unwrap_or(i64::MAX));
+        let own = self.builder.binary(BinaryOp::Div, thread, warp);
+        nesting.require(self.builder.binary(BinaryOp::Lt, own, used));
+        nesting.enter(&mut self.builder);
+    }
+
     /// The digits of this thread's number.
     fn lanes(&mut self, lanes: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
         let Placed { footprint, subject, .. } = placed;
@@ -338,17 +369,31 @@ impl KernelLowering<'_> {
             let tile = self.builder.add(before, *offset);
             self.symbols.insert(Symbol::Thread(dim), tile);
             *offset = self.builder.scale(tile, serial);
-            match serial {
-                1 => self.guard(outer, subject, position, dim),
-                // A thread whose tile is out of bounds has no work and none of its own values to
-                // read.
-                _ => self.guard_box(outer, position, dim),
+            // All lanes compute what a warp shares.
+            if footprint.lanes != Some(dim) {
+                self.guard_tile(outer, placed, position, dim);
             }
         }
     }
 
+    /// Keeps a thread's tile inside the box along a dimension.
+    pub fn guard_tile(
+        &mut self,
+        nesting: &mut Nesting,
+        placed: &Placed<'_>,
+        position: &Position,
+        dim: LoopKind,
+    ) {
+        match placed.footprint.share(dim).1 {
+            1 => self.guard(nesting, &placed.subject, position, dim),
+            // A thread whose tile is out of bounds has no work and none of its own values to
+            // read.
+            _ => self.guard_box(nesting, position, dim),
+        }
+    }
+
     /// The loops over the remaining parts of reduction variables that threads do not share.
-    fn reductions(&mut self, inner: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
+    pub fn reductions(&mut self, inner: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
         let Placed { footprint, subject, .. } = placed;
         for Axis { dim, count: parts, step: serial, .. } in footprint.axes_of(AxisKind::Reduce) {
             self.builder.fitted(parts.saturating_mul(serial) - 1);
@@ -366,7 +411,7 @@ impl KernelLowering<'_> {
 
     /// Keeps a loop inside its box, so that it does not overlap the next box, and inside the region
     /// that is computed at all.
-    fn guard(&mut self, nesting: &mut Nesting, subject: &Subject, position: &Position, kind: LoopKind) {
+    pub fn guard(&mut self, nesting: &mut Nesting, subject: &Subject, position: &Position, kind: LoopKind) {
         self.guard_box(nesting, position, kind);
         let (own, d, offset) = position.place(kind);
         let (at, upper) = (self.builder.add(own.lower[d], offset), own.upper[d]);
@@ -393,7 +438,7 @@ impl KernelLowering<'_> {
     }
 
     /// Computes the point at the loops' current position.
-    fn point(
+    pub fn point(
         &mut self,
         inner: Nesting,
         subject: &Subject,
@@ -411,72 +456,5 @@ impl KernelLowering<'_> {
 
     pub fn shifted(&mut self, lower: &[NodeId], along: &[NodeId]) -> Vec<NodeId> {
         lower.iter().zip(along).map(|(lower, along)| self.builder.add(*lower, *along)).collect()
-    }
-
-    /// Computes the Funcs that a thread keeps in registers for its own tile.
-    fn registers(&mut self, funcs: &[FuncId], footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
-        let mut body = Vec::new();
-        for &func in funcs {
-            let Some(footprint) = footprint.registers.get(&func) else { continue };
-            self.allocate_registers(func, &footprint.thread);
-            for stage in 0..footprint.thread.stages.len() {
-                let stage = StageRef { func, stage };
-                if !self.context.problem.is_idle(stage) {
-                    body.extend(self.register_stage(stage, footprint)?);
-                }
-            }
-        }
-        Ok(body)
-    }
-
-    /// A stage of a Func in registers. Its reduction loops enclose the loops over points.
-    fn register_stage(
-        &mut self,
-        stage: StageRef,
-        footprint: &RegisterFootprint,
-    ) -> Result<Vec<Stmt>, LowerError> {
-        let problem = self.context.problem;
-        let subject = self.subject(Item::Stage(stage));
-        let domain = &problem.regions().funcs[stage.func].stages[stage.stage].domain;
-        let mut nesting = Nesting::default();
-        let mut rvars = vec![self.builder.int(0); domain.len()];
-        for (r, range) in domain.iter().enumerate().rev() {
-            let kind = LoopKind::Reduction(r);
-            let name = subject.name(kind).to_owned();
-            let steps = self.context.loop_range(subject.item, kind);
-            let limit = self.counted(&steps, range.min, 1);
-            let step = nesting.repeat_up_to(&mut self.builder, name, range.extent, limit, false);
-            rvars[r] = self.builder.offset(step, range.min);
-            if !steps.is_constant() {
-                let (first, last) = self.loop_ends(subject.item, kind);
-                nesting.require(self.builder.guard(first, rvars[r]));
-                nesting.require(self.builder.guard(rvars[r], last));
-            }
-        }
-        let own = self.placed(&footprint.thread.stages[stage.stage]);
-        let mut vars = own.lower.clone();
-        let looped = problem.loops(subject.item).into_iter().filter_map(|kind| match kind {
-            LoopKind::Pure(d) => Some(d),
-            LoopKind::Reduction(_) => None,
-        });
-        let looped: Vec<usize> = looped.collect();
-        for &d in looped.iter().rev() {
-            let name = format!("{}_register", subject.name(LoopKind::Pure(d)));
-            let step = nesting.repeat(&mut self.builder, name, own.extent[d], true);
-            vars[d] = self.builder.add(own.lower[d], step);
-        }
-        // A thread's tile may extend beyond the part of other Funcs that the block holds.
-        let block = self.placed(&footprint.block.stages[stage.stage]);
-        for d in looped {
-            let end = self.builder.offset(block.lower[d], block.extent[d] - 1);
-            let (first, last) = self.box_ends(subject.item, LoopKind::Pure(d), block.range[d]);
-            for first in [block.lower[d], first] {
-                nesting.require(self.builder.guard(first, vars[d]));
-            }
-            for last in [Some(end), block.upper[d], own.upper[d], Some(last)].into_iter().flatten() {
-                nesting.require(self.builder.guard(vars[d], last));
-            }
-        }
-        self.stores(nesting, &subject, vars, rvars)
     }
 }

@@ -7,16 +7,27 @@
 use ahash::AHashSet;
 use smallvec::{SmallVec, smallvec};
 use warploom_lang::affine::interval::{self, Interval, Operand};
+use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{Id, IdVec, Type};
 
 use super::error::{Fault, Missing};
-use crate::ir::{ArrayId, Kernel, Leaf, NodeId, NodeKind, Space, Stmt, VarId, every_stmt};
+use crate::ir::{ArrayId, Kernel, Leaf, NodeId, NodeKind, Space, Stmt, VarId, WARP, every_stmt};
+
+/// Between which threads of a block a value, or the control flow, can differ.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Varies {
+    /// It is the same in all of them.
+    Nowhere,
+    /// Only threads of different warps.
+    Warps,
+    /// Any two threads.
+    Threads,
+}
 
 /// What is known about a node's value.
 #[derive(Clone, Copy)]
 pub(super) struct Fact {
-    /// Whether it can differ between the threads of a block.
-    pub varying: bool,
+    pub varies: Varies,
     pub range: Interval,
     /// The innermost scope that it depends on.
     scope: Scope,
@@ -84,13 +95,13 @@ impl<'a> Values<'a> {
     }
 
     /// Binds a variable.
-    pub fn bind(&mut self, var: VarId, ty: Type, varying: bool, range: Interval) -> Result<(), Fault> {
+    pub fn bind(&mut self, var: VarId, ty: Type, varies: Varies, range: Interval) -> Result<(), Fault> {
         let old = self.vars.get(var).ok_or(Fault::Missing(Missing::Var(var)))?;
         if old.is_some() {
             return Err(Fault::BoundTwice { var: self.kernel.vars[var].clone() });
         }
         let scope = self.push(Some(var));
-        self.vars[var] = Some((ty, Fact { varying, range, scope }));
+        self.vars[var] = Some((ty, Fact { varies, range, scope }));
         Ok(())
     }
 
@@ -136,19 +147,24 @@ impl<'a> Values<'a> {
     fn find(&self, id: NodeId) -> Result<Fact, Fault> {
         let node = &self.kernel.exprs[id];
         let args: SmallVec<[Fact; 3]> = node.args.iter().filter_map(|arg| self.known(*arg)).collect();
-        let varying = args.iter().any(|arg| arg.varying);
+        let varies = args.iter().map(|arg| arg.varies).max().unwrap_or(Varies::Nowhere);
         let scope = args.iter().map(|arg| arg.scope).chain(self.dead).max().unwrap_or(EVERYWHERE);
-        let fact = |varying, range| Ok(Fact { varying, range, scope });
+        let fact = |varies, range| Ok(Fact { varies, range, scope });
         match node.kind {
             NodeKind::Leaf(leaf) => self.leaf(leaf, node.ty, scope),
-            NodeKind::Op(op) => fact(varying, interval::result(op, node.ty, &self.operands(id))),
+            NodeKind::Op(op) => {
+                let varies = if self.is_of_warp(id) { varies.min(Varies::Warps) } else { varies };
+                let operands = self.operands(id);
+                let compared = compared(op, &operands).map(|holds| Interval::new(holds.into(), holds.into()));
+                fact(varies, compared.unwrap_or_else(|| interval::result(op, node.ty, &operands)))
+            }
             NodeKind::Load(array) => {
                 self.touch(array, node.args[0])?;
                 let decl = &self.kernel.arrays[array];
                 if !matches!(decl.space, Space::Global(_)) && !self.written.contains(&array) {
                     return Err(Fault::NeverWritten { array: decl.name.clone() });
                 }
-                fact(true, Interval::of_type(node.ty))
+                fact(Varies::Threads, Interval::of_type(node.ty))
             }
             NodeKind::Offset(strides) => {
                 let strides = &self.kernel.exprs.strides()[strides];
@@ -157,7 +173,7 @@ impl<'a> Values<'a> {
                     .fold(Interval::new(strides.constant, strides.constant), |sum, (stride, term)| {
                         sum.plus(term.range.times(*stride))
                     });
-                fact(varying, sum)
+                fact(varies, sum)
             }
         }
     }
@@ -183,7 +199,21 @@ impl<'a> Values<'a> {
                 };
             }
         };
-        Ok(Fact { varying: leaf == Leaf::Thread, range, scope })
+        let varies = if leaf == Leaf::Thread { Varies::Threads } else { Varies::Nowhere };
+        Ok(Fact { varies, range, scope })
+    }
+
+    /// Whether a node is the thread's index over a multiple of the threads in a warp.
+    fn is_of_warp(&self, id: NodeId) -> bool {
+        let nodes = &self.kernel.exprs;
+        let (NodeKind::Op(Op::Binary(BinaryOp::Div)), [index, divisor]) =
+            (nodes[id].kind, &nodes[id].args[..])
+        else {
+            return false;
+        };
+        let warps = self.known(*divisor).map(|fact| fact.range).filter(|range| range.min == range.max);
+        nodes[*index].kind == NodeKind::Leaf(Leaf::Thread)
+            && warps.is_some_and(|range| range.min > 0 && range.min % i64::from(WARP) == 0)
     }
 
     /// The known operands of a node.
@@ -215,4 +245,15 @@ impl<'a> Values<'a> {
         }
         Err(Fault::OutOfBounds { array: decl.name.clone(), min, max, elements: decl.elements })
     }
+}
+
+/// Whether a comparison of indices holds, if their ranges decide it.
+fn compared(op: Op, operands: &[Operand]) -> Option<bool> {
+    let (Op::Binary(op), &[(Type::I32, a), (Type::I32, b)]) = (op, operands) else { return None };
+    let (always, never) = match op {
+        BinaryOp::Le => (a.max <= b.min, a.min > b.max),
+        BinaryOp::Lt => (a.max < b.min, a.min >= b.max),
+        _ => return None,
+    };
+    (always || never).then_some(always)
 }

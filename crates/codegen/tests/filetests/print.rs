@@ -164,7 +164,15 @@ impl Printer<'_> {
         self.inside(|printer| {
             for (func, registers) in &footprint.registers {
                 let extents = registers.thread.points.extents();
-                printer.line(&format!("registers {}: {}", printer.func(*func), product(&extents)));
+                let mut text = format!("registers {}: {}", printer.func(*func), product(&extents));
+                if registers.spread.is_some() {
+                    let own = registers.thread.stages[0].extents();
+                    text = format!("{text}; {} per lane", product(&own));
+                }
+                if let Some(rows) = registers.rows {
+                    text = format!("{text}; {} for the first row, then {}", rows.first, rows.step);
+                }
+                printer.line(&text);
             }
         });
     }

@@ -53,6 +53,8 @@ pub fn find(name: &str) -> Option<Subject> {
         "cubes" => cubes(),
         "blur" => blur(),
         "picture" => picture(),
+        "corners" => corners(),
+        "mixed" => mixed(),
         "names" => {
             (names::outputs(), vec![("A", vec![99, 99]), ("over.in", vec![99, 99]), ("output", vec![8, 8])])
         }
@@ -392,6 +394,31 @@ fn blur() -> (Vec<Func>, Sizes) {
     let sum = row.at((x, y - 1)) + row.at((x, y)) + row.at((x, y + 1));
     let blur = func("blur", (x, y), (sum / 9).u8());
     (vec![blur], vec![("input", vec![60_000, 60_000]), ("blur", vec![60_000, 60_000])])
+}
+
+/// A stencil of a stencil.
+fn corners() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let gray = func("gray", (x, y), input.at((x, y)) * 0.5);
+    let dx = func("dx", (x, y), gray.at((x + 2, y)) - gray.at((x, y + 1)));
+    let out = func("out", (x, y), dx.at((x, y)) + dx.at((x + 1, y + 1)) + dx.at((x + 2, y + 2)));
+    (vec![out], vec![("input", vec![184, 35]), ("out", vec![180, 32])])
+}
+
+/// Neighbours of several Funcs: with small elements, a sum, in the other direction, and of what a thread has.
+fn mixed() -> (Vec<Func>, Sizes) {
+    let x = vars!(x);
+    let input = Input::u8("input", 1);
+    let small = func("small", x, input.at(x) + 1);
+    let r = rdom!(r: (0, 4));
+    let sums = func("sums", x, 0).over(&r, |f| f.add(x, input.at(x + r.x).i32()));
+    let turned = func("turned", x, input.at(199 - x).i32());
+    let own = func("own", x, input.at(x).i32());
+    let doubled = func("doubled", x, own.at(x) * 2);
+    let pairs = small.at(x).i32() + small.at(x + 1).i32() + sums.at(x) + sums.at(x + 1);
+    let out = func("out", x, pairs + turned.at(100 - x) + turned.at(101 - x) + doubled.at(x));
+    (vec![out], vec![("input", vec![200]), ("out", vec![100])])
 }
 
 /// A Func with the name of another one's stage.

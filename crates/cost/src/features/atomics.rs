@@ -1,7 +1,8 @@
 //! Atomics of a stage: how many, and how many of them meet at one element.
 
+use crate::features::arrays::Access;
 use crate::features::block::Block;
-use crate::features::row::{Access, Work, all};
+use crate::features::row::{Work, all};
 use crate::features::traffic::{Moves, Place};
 use crate::kernel::Memory;
 use crate::schema::StageFeatures;

@@ -1,5 +1,7 @@
 //! The nests of one kernel in order, and the state that they share.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, IdVec, InputId, Range};
 use warploom_schedule::schedule::{
@@ -11,9 +13,10 @@ use warploom_schedule::{KernelId, LoopId, NestId, NodeId, Source};
 use crate::features::Featurizer;
 use crate::features::flatten::Flat;
 use crate::features::reads::{Reads, Scope};
+use crate::features::registers::Registers;
 use crate::features::row::{Computed, KernelShape, Work};
 use crate::features::traffic::Place;
-use crate::features::walk::{Around, AxisKind, Linear, Walk};
+use crate::features::walk::{Around, Axis, AxisKind, Linear, Walk};
 use crate::features::warps::Units;
 use crate::kernel::{ArrayTraffic, KernelFeatures, Memory, NewDecisions, RowSource, StageRow};
 
@@ -22,6 +25,12 @@ const BASE_REGISTERS: f64 = 12.0;
 
 /// The largest per-thread array that can be in registers; larger ones are in memory.
 const MAX_ARRAY_REGISTERS: f64 = 128.0;
+
+/// The most blocks at each edge of the grid that run other code than those inside.
+const EDGE_BLOCKS: i64 = 2;
+
+/// The fewest blocks along a dimension of which some are inside.
+const FEWEST_BLOCKS: i64 = 2 * EDGE_BLOCKS + 1;
 
 /// An upper limit on the rows of most kernels.
 const USUAL_ROWS: usize = 8;
@@ -36,7 +45,7 @@ pub(crate) struct Items<'s> {
     pub chosen: Option<&'s IdVec<KernelId, Vec<i64>>>,
     /// The accesses of that block of each kernel to each array.
     pub arrays: Vec<Vec<ArrayTraffic>>,
-    around: Around,
+    pub around: Around,
     launches: f64,
 }
 
@@ -254,6 +263,7 @@ impl<'k, 's> Block<'k, 's> {
             carries: false,
             vector: self.has_vectors(nest),
             registers: &[],
+            lanes: None,
             input: Some(input),
         };
         self.compute(&work, 0.0);
@@ -267,54 +277,53 @@ impl<'k, 's> Block<'k, 's> {
         let mut held = 0.0;
         for (func, own) in &registers {
             let bytes = self.items.problem.pipeline().funcs()[*func].bytes_per_point() as f64;
-            held += own.thread.points.points() as f64 * bytes / 4.0;
+            held += own.live_points() as f64 * bytes / 4.0;
         }
-        for (func, own) in &registers {
-            for (number, points) in own.thread.stages.iter().enumerate() {
-                let stage = StageRef { func: *func, stage: number };
-                if self.items.problem.is_idle(stage) {
-                    continue;
-                }
-                let ranges = &self.items.problem.regions().funcs[*func].stages[number].domain;
-                let domain: SmallVec<[(i64, i64); 4]> =
-                    ranges.iter().map(|range| (range.min, range.extent)).collect();
-                let walk = walk.of_registers(points, &domain, &self.items.plan.lowest);
-                self.flat_stage(stage, &walk, (nest, None), None, &registers, held);
-            }
+        if !registers.is_empty() {
+            self.registers(walk, (nest, footprint), &registers, held);
         }
-        self.flat_stage(stage, walk, (nest, Some(nest)), Some(footprint), &registers, held);
-    }
-
-    /// Analyses a stage in a nest, which is its own unless the stage is of a Func in registers.
-    fn flat_stage(
-        &mut self,
-        stage: StageRef,
-        walk: &Walk,
-        (around, nest): (&Nest, Option<&Nest>),
-        footprint: Option<&NestFootprint>,
-        registers: &[(FuncId, &RegisterFootprint)],
-        held: f64,
-    ) {
-        let id = self.items.problem.stage_id(stage);
-        let flat = self.items.featurizer.flat(id, self.items.plan.inlined);
-        let predicate = self.items.problem.pipeline().funcs()[stage.func].stages[stage.stage].predicate;
+        let flat = self.flat(stage);
         let work = Work {
-            source: RowSource::Stage(id),
-            node: self.items.problem.dag().stages()[id].node,
-            walk,
-            flat: &flat,
-            nest,
-            accumulates: footprint.is_some_and(|own| own.accumulates),
-            carries: footprint.is_some_and(|own| own.carries),
-            vector: self.has_vectors(around) && predicate.is_none(),
-            registers,
-            input: None,
+            nest: Some(nest),
+            accumulates: footprint.accumulates,
+            carries: footprint.carries,
+            ..self.work((stage, nest), walk, &flat, &registers)
         };
         self.compute(&work, held);
     }
 
+    /// A stage with the Funcs that are inlined into it.
+    pub fn flat(&self, stage: StageRef) -> Arc<Flat> {
+        self.items.featurizer.flat(self.items.problem.stage_id(stage), self.items.plan.inlined)
+    }
+
+    /// A stage in a nest that is not its own.
+    pub fn work<'w>(
+        &self,
+        (stage, around): (StageRef, &Nest),
+        walk: &'w Walk,
+        flat: &'w Flat,
+        registers: &'w Registers<'w>,
+    ) -> Work<'w> {
+        let id = self.items.problem.stage_id(stage);
+        let predicate = self.items.problem.pipeline().funcs()[stage.func].stages[stage.stage].predicate;
+        Work {
+            source: RowSource::Stage(id),
+            node: self.items.problem.dag().stages()[id].node,
+            walk,
+            flat,
+            nest: None,
+            accumulates: false,
+            carries: false,
+            vector: self.has_vectors(around) && predicate.is_none(),
+            registers,
+            lanes: None,
+            input: None,
+        }
+    }
+
     /// Adds the rows of a stage and of the Funcs inlined into it.
-    fn compute(&mut self, work: &Work<'_>, held: f64) {
+    pub fn compute(&mut self, work: &Work<'_>, held: f64) {
         let Computed { features, reads, registers, nodes, shares } = self.row(work);
         self.transient = self.transient.max(registers + held);
         self.nodes += nodes;
@@ -400,7 +409,24 @@ impl<'k, 's> Block<'k, 's> {
     /// Whether the chosen block is like any other: no guard and no clamp takes effect on the points
     /// of a stage or on the arrays of the block.
     pub fn is_inside(&self, work: &Work<'_>) -> bool {
-        let axes = &work.walk.around.axes;
+        self.are_inside(work, &work.walk.around.axes)
+    }
+
+    /// The same for all blocks away from the edges of the grid, which run the same code as the chosen one.
+    pub fn is_inside_everywhere(&self, work: &Work<'_>) -> bool {
+        let mut axes = work.walk.around.axes.clone();
+        let along = axes.iter_mut().filter(|axis| axis.kind == AxisKind::Block);
+        let several = || self.plan.blocks.iter().filter(|blocks| **blocks > 1);
+        if several().any(|blocks| *blocks < FEWEST_BLOCKS) {
+            return false;
+        }
+        for (axis, blocks) in along.zip(several()) {
+            (axis.start, axis.count) = (EDGE_BLOCKS, blocks - 2 * EDGE_BLOCKS);
+        }
+        self.are_inside(work, &axes)
+    }
+
+    fn are_inside(&self, work: &Work<'_>, axes: &[Axis]) -> bool {
         let allocated = self.plan.allocations.iter().all(|allocation| {
             allocation.points.dims.iter().all(|reach| {
                 let (low, high) = work.walk.around.lowest(reach, &self.items.plan.lowest).range(axes);

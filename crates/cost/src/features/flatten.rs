@@ -87,6 +87,8 @@ pub(crate) struct Flat {
     pub work: OwnWork,
     /// The inlined Funcs, in the order of their stages.
     pub inlined: Vec<InlinedWork>,
+    /// Whether it reads constant tables.
+    pub tables: bool,
     /// Whether the stage runs at every point and its accesses were followed completely.
     pub exact: bool,
 }
@@ -101,6 +103,7 @@ impl Flat {
             stores: one(true),
             work: OwnWork { nodes: 2.0, ..OwnWork::default() },
             inlined: Vec::new(),
+            tables: false,
             exact: true,
         }
     }
@@ -176,6 +179,7 @@ struct Walked {
     evaluations: AHashMap<FuncId, Groups>,
     work: AHashMap<FuncId, OwnWork>,
     followed: usize,
+    tables: bool,
     /// Whether the accesses depend on choices that were assumed to have the same outcome
     /// everywhere.
     supposed: bool,
@@ -209,7 +213,7 @@ impl Flattening<'_> {
         inlined.sort_unstable_by_key(|inlined| inlined.stage);
         let work = work(&stage.func);
         let exact = decl.predicate.is_none() && !walked.supposed && walked.followed < MAX_EVALUATIONS;
-        Flat { loads: walked.loads.list, stores, work, inlined, exact }
+        Flat { loads: walked.loads.list, stores, work, inlined, tables: walked.tables, exact }
     }
 
     /// The values of the stage's variables.
@@ -360,6 +364,7 @@ impl Flattening<'_> {
         let own = self.dag.stages()[self.stage].func;
         let vars = point_size(&frame.point);
         let args = || -> SmallVec<[&Known; 4]> { node.args.iter().map(|arg| &frame.known[arg]).collect() };
+        walked.tables |= matches!(node.kind, NodeKind::Table(_));
         Step::Known(match (node.kind, frame.arms.get(&id)) {
             (_, Some(arm)) => frame.known[arm].clone(),
             (NodeKind::Load(input), _) => {

@@ -1,18 +1,20 @@
 //! The features of one stage of a kernel.
 
 use smallvec::SmallVec;
-use warploom_lang::{FuncId, InputId};
+use warploom_lang::InputId;
 use warploom_schedule::NodeId;
-use warploom_schedule::schedule::{Item, Nest, RegisterFootprint, StageRef, Storage};
+use warploom_schedule::schedule::{Item, Nest, StageRef, Storage};
 use warploom_target::Device;
 
+use crate::features::arrays::Access;
 use crate::features::block::Block;
 use crate::features::flatten::{Flat, Group, InlinedWork};
 use crate::features::merged::{Merged, merged, shared_by_points};
 use crate::features::reads::{Reads, Scope};
+use crate::features::registers::{Registers, Shared};
 use crate::features::traffic::{Moves, Place};
 use crate::features::walk::{AxisKind, Walk};
-use crate::kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, Traffic};
+use crate::kernel::{KernelFeatures, Memory, RowSource, Traffic};
 use crate::schema::StageFeatures;
 
 /// The most loaded values that are live at once. Beyond that, the compiler consumes the first ones
@@ -57,7 +59,9 @@ pub(crate) struct Work<'w> {
     /// Whether the accesses of its unrolled points are vectors, where that is possible.
     pub vector: bool,
     /// Funcs in registers that can be read.
-    pub registers: &'w [(FuncId, &'w RegisterFootprint)],
+    pub registers: &'w Registers<'w>,
+    /// How lanes share it, if they do.
+    pub lanes: Option<Shared<'w>>,
     /// The input that is being copied, if the row is a copy.
     pub input: Option<InputId>,
 }
@@ -89,7 +93,7 @@ pub(crate) struct Computed {
 
 /// Accesses of a stage, totalled by memory.
 #[derive(Default)]
-struct Totals {
+pub(super) struct Totals {
     global: Traffic,
     shared: Traffic,
     merged_global: Traffic,
@@ -100,7 +104,7 @@ struct Totals {
 }
 
 /// Selects the axes inside a thread that run.
-type Keep = fn(AxisKind) -> bool;
+pub(super) type Keep = fn(AxisKind) -> bool;
 
 /// Selects every axis.
 pub(super) fn all(_: AxisKind) -> bool {
@@ -187,6 +191,7 @@ impl Block<'_, '_> {
             }
             self.load(work, group, &place, all, &mut totals, reads);
         }
+        self.exchanged(work, own, &mut totals);
         if work.accumulates {
             for group in &work.flat.stores {
                 let moves = Moves::new(work.walk, group);
@@ -259,70 +264,6 @@ impl Block<'_, '_> {
             }
         }
         totals
-    }
-
-    /// The traffic of accesses. If a single block is analysed, it is also added to that of the
-    /// array.
-    pub(super) fn count(
-        &mut self,
-        work: &Work<'_>,
-        group: &Group,
-        moves: &Moves<'_>,
-        place: &Place,
-        keep: Keep,
-        access: Access,
-    ) -> Traffic {
-        let vectors = work.has_vectors(group) && !matches!(access, Access::Atomic);
-        let (traffic, all) = moves.traffic(place, self.units, keep, vectors);
-        if self.items.chosen.is_some() {
-            let whole = work.walk.vars.iter().chain(&place.base).all(|linear| linear.den == 1);
-            let exact = all
-                && work.flat.exact
-                && work.walk.exact
-                && whole
-                && (moves.is_exact() || place.memory == Memory::Thread)
-                && (place.memory != Memory::Global || moves.stays_inside(place))
-                && !self.is_in_warps(group.node)
-                && self.is_inside(work);
-            self.note_access(group, place.memory, traffic, exact, access);
-        }
-        traffic
-    }
-
-    /// If a single block is analysed, adds accesses to the registers in which a thread accumulates
-    /// before it writes to memory.
-    fn count_tile(
-        &mut self,
-        work: &Work<'_>,
-        group: &Group,
-        moves: &Moves<'_>,
-        own: &Place,
-        each: &[(Keep, Access)],
-    ) {
-        if self.items.chosen.is_some() {
-            let tile = Place { memory: Memory::Thread, ..own.clone() };
-            for (keep, access) in each {
-                self.count(work, group, moves, &tile, *keep, *access);
-            }
-        }
-    }
-
-    fn note_access(&mut self, group: &Group, memory: Memory, traffic: Traffic, exact: bool, access: Access) {
-        let (node, value) = (group.node, group.value);
-        let is_same = |array: &ArrayTraffic| (array.node, array.value, array.memory) == (node, value, memory);
-        let position = self.arrays.iter().position(is_same).unwrap_or_else(|| {
-            let none = Traffic::default();
-            let (loads, stores, atomics) = (none, none, none);
-            self.arrays.push(ArrayTraffic { node, value, memory, loads, stores, atomics, exact: true });
-            self.arrays.len() - 1
-        });
-        let array = &mut self.arrays[position];
-        array.exact &= exact;
-        match access {
-            Access::Load => array.loads += traffic,
-            Access::Store => array.stores += traffic,
-            Access::Atomic => array.atomics += traffic,
-        }
     }
 
     fn note_indexed(&mut self, node: NodeId) {
@@ -498,13 +439,6 @@ impl Block<'_, '_> {
     }
 }
 
-#[derive(Clone, Copy)]
-pub(super) enum Access {
-    Load,
-    Store,
-    Atomic,
-}
-
 /// Whether a per-thread array is indexed by loop variables, so that it cannot be in registers.
 fn is_indexed(moves: &Moves<'_>, place: &Place) -> bool {
     let walk = moves.walk;
@@ -537,13 +471,7 @@ impl Totals {
     fn add(&mut self, moves: &Moves<'_>, place: &Place, traffic: Traffic, keep: fn(AxisKind) -> bool) {
         let Merged { unique, share } = merged(moves, keep);
         let share = share / moves.vector_width(place) as f64;
-        let merged = Traffic {
-            elements: traffic.elements * share,
-            bytes: traffic.bytes * share,
-            requests: traffic.requests * share,
-            sectors: traffic.sectors * share,
-            wavefronts: traffic.wavefronts * share,
-        };
+        let merged = traffic.times(share);
         match place.memory {
             Memory::Global => {
                 self.global += traffic;
@@ -559,7 +487,7 @@ impl Totals {
     }
 
     /// Adds shuffles. They take the way of shared memory, where each is one wavefront per warp.
-    fn add_shuffles(&mut self, traffic: Traffic) {
+    pub(super) fn add_shuffles(&mut self, traffic: Traffic) {
         let traffic = Traffic { wavefronts: traffic.requests, ..traffic };
         self.shared += traffic;
         self.merged_shared += traffic;

@@ -1,12 +1,18 @@
 //! How a nest visits the points of its stage: its loops as axes, its variables as sums over the
 //! axes.
 
+mod registers;
+mod tiles;
+
+pub(crate) use registers::RegisterStage;
+
 use std::collections::BTreeMap;
 
 use smallvec::{SmallVec, smallvec};
-use warploom_schedule::schedule::{self, Footprint, NestFootprint, Reach, Symbol};
+use warploom_schedule::schedule::{self, NestFootprint, Reach, Symbol};
 use warploom_schedule::{LoopKind, common_denominator};
 
+use crate::features::walk::tiles::Tiles;
 use crate::features::warps::{Digit, Lanes, quotient};
 
 /// The kind of loop that an axis is.
@@ -74,6 +80,11 @@ impl Linear {
         if let Some(axis) = axis {
             self.steps.push((axis, step * self.den));
         }
+    }
+
+    /// The change of the sum per step of an axis.
+    fn step(&self, axis: u8) -> i64 {
+        self.steps.iter().filter(|(own, _)| *own == axis).map(|(_, step)| step).sum()
     }
 
     /// The smallest and largest value over all axes.
@@ -211,6 +222,8 @@ pub(crate) struct Walk {
     /// Threads per block.
     pub threads: i64,
     pub cases: SmallVec<[Case; 4]>,
+    /// The tiles of threads along each dimension.
+    tiles: SmallVec<[Tiles; 4]>,
     /// Axes before this one are outside the nest.
     pub own_axes: usize,
     /// Whether the cases describe the active threads exactly.
@@ -253,8 +266,19 @@ struct Shared {
 }
 
 impl Walk {
-    /// The walk of a nest inside `around`.
-    pub fn new(mut around: Around, footprint: &NestFootprint, threads: i64, lowest: &[Vec<Reach>]) -> Walk {
+    /// The walk of a nest inside `around`, over its points.
+    pub fn new(around: Around, footprint: &NestFootprint, threads: i64, lowest: &[Vec<Reach>]) -> Walk {
+        Walk::over(around, footprint, None, threads, lowest)
+    }
+
+    /// The walk of a nest. Along the `whole` dimension all threads take part, also those without points.
+    fn over(
+        mut around: Around,
+        footprint: &NestFootprint,
+        whole: Option<LoopKind>,
+        threads: i64,
+        lowest: &[Vec<Reach>],
+    ) -> Walk {
         let own_axes = around.axes.len();
         let reaches = || footprint.points.dims.iter().chain(&footprint.domain);
         let vars = reaches().map(|reach| around.lowest(reach, lowest)).collect();
@@ -269,18 +293,20 @@ impl Walk {
             total: 1,
             threads,
             cases: SmallVec::new(),
+            tiles: SmallVec::new(),
             own_axes,
             exact: true,
             guarded: loops.iter().any(|dim| dim.serial > 1 && dim.extent % (dim.threads * dim.serial) != 0),
         };
-        let shared = walk.enter(footprint);
+        let shared = walk.enter(footprint, whole);
         walk.divide(&shared);
+        walk.tiles = shared.iter().filter_map(Tiles::of).collect();
         walk.count_active();
         walk
     }
 
     /// Enters the axes of a nest and returns those of each variable.
-    fn enter(&mut self, footprint: &NestFootprint) -> SmallVec<[Shared; 6]> {
+    fn enter(&mut self, footprint: &NestFootprint, whole: Option<LoopKind>) -> SmallVec<[Shared; 6]> {
         let dims = footprint.points.dims.len();
         let flat = footprint.threads.is_none();
         let number = |kind: LoopKind| match kind {
@@ -302,7 +328,9 @@ impl Walk {
         for axis in &footprint.axes {
             let variable = number(axis.dim);
             let own = &mut shared[variable];
-            (own.extent, self.extents[variable]) = (axis.extent, axis.extent);
+            let (sharing, points) = footprint.share(axis.dim);
+            own.extent = if whole == Some(axis.dim) { sharing * points } else { axis.extent };
+            self.extents[variable] = axis.extent;
             let reduction = variable >= dims;
             let kind = match axis.kind {
                 schedule::AxisKind::Lane => AxisKind::Lane,
@@ -395,61 +423,6 @@ impl Walk {
             Digit { radix, limit: limit.map_or(radix, |(.., count)| *count), step: step(usize::from(axis)) }
         };
         Lanes::new(self.digits.iter().map(digit), self.threads)
-    }
-
-    /// The walk of a Func in registers: the threads and rounds of the nest, and the points that
-    /// each thread needs.
-    pub fn of_registers(&self, points: &Footprint, domain: &[(i64, i64)], lowest: &[Vec<Reach>]) -> Walk {
-        let mut walk = Walk { guarded: false, ..self.clone() };
-        // The inner axes of the nest do not run here.
-        let inner = |axis: &Axis| matches!(axis.kind, AxisKind::Serial { .. } | AxisKind::Reduce);
-        for case in &mut walk.cases {
-            case.limits.retain(|(axis, ..)| !inner(&self.around.axes[usize::from(*axis)]));
-        }
-        // A tile at the end of the block may be cut anywhere, and clamped points are counted as if they were not.
-        let clamped = points.dims.iter().any(|reach| reach.clamp.is_some());
-        walk.exact =
-            !clamped && self.cases.len() == 1 && walk.cases.iter().all(|case| case.limits.is_empty());
-        walk.merge_cases();
-        for axis in walk.around.axes.iter_mut().filter(|axis| inner(axis)) {
-            (axis.start, axis.count) = (0, 1);
-        }
-        walk.vars = points.dims.iter().map(|reach| self.around.lowest(reach, lowest)).collect();
-        walk.extents = points.extents().into_iter().chain(domain.iter().map(|(_, extent)| *extent)).collect();
-        walk.ranges = points.dims.iter().map(|reach| (reach.min, reach.max)).collect();
-        walk.ranges.extend(domain.iter().map(|(min, extent)| (*min, min + extent - 1)));
-        for (min, extent) in domain.iter().rev() {
-            let mut var = Linear::constant(*min);
-            var.move_by(walk.around.add(AxisKind::Reduce, 0, *extent), 1);
-            walk.vars.insert(points.dims.len(), var);
-        }
-        for d in (0..points.dims.len()).rev() {
-            let kind = AxisKind::Serial { reduction: false, unrolled: true };
-            let axis = walk.around.add(kind, 0, walk.extents[d]);
-            walk.vars[d].move_by(axis, 1);
-        }
-        walk
-    }
-
-    /// Of the cases that differ only in the number of active threads, keeps the one with the most.
-    fn merge_cases(&mut self) {
-        let lanes = |limits: &[(u8, i64, i64)], axes: &[Axis]| -> SmallVec<[(u8, i64, i64); 6]> {
-            let is_lane = |axis: u8| axes[usize::from(axis)].kind == AxisKind::Lane;
-            limits.iter().filter(|(axis, ..)| !is_lane(*axis)).copied().collect()
-        };
-        let mut kept: SmallVec<[Case; 4]> = SmallVec::new();
-        for case in &self.cases {
-            let rest = lanes(&case.limits, &self.around.axes);
-            match kept
-                .iter_mut()
-                .find(|other| lanes(&other.limits, &self.around.axes) == rest && other.active != 0.0)
-            {
-                Some(other) if other.active < case.active => *other = case.clone(),
-                Some(_) => {}
-                None => kept.push(case.clone()),
-            }
-        }
-        self.cases = kept;
     }
 
     /// The cases. Of those that differ only along axes that fail `keep`, returns the first.

@@ -9,6 +9,7 @@ mod driver;
 mod edges;
 mod functions;
 mod interleave;
+mod lanes;
 mod mutants;
 mod mutated;
 mod reducer;

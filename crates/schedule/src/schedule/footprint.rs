@@ -2,6 +2,7 @@
 //! thread.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use smallvec::SmallVec;
 use warploom_lang::affine::gcd;
@@ -126,6 +127,10 @@ pub struct NestFootprint {
     pub exchanged: Option<NodeId>,
     /// The Funcs of which the nest reads points that other threads of the warp hold in registers.
     pub shuffled: NodeSet,
+    /// The dimension along which each warp is a row of threads that share the Funcs in their registers.
+    pub lanes: Option<LoopKind>,
+    /// The dimension along which a thread computes its points one row at a time, with what it has in registers.
+    pub slides: Option<LoopKind>,
 }
 
 /// The boxes of a Func in registers of a nest.
@@ -136,6 +141,57 @@ pub struct RegisterFootprint {
     /// What all threads of a block need. A thread's points may extend further if they do not divide the
     /// block.
     pub block: StagedFootprint,
+    /// How the lanes of a warp share the Func, if each computes only a part of what it needs.
+    pub spread: Option<Spread>,
+    /// How a nest that slides needs more points from row to row; `None` if all are computed before the first row.
+    pub rows: Option<Rows>,
+}
+
+impl RegisterFootprint {
+    /// The number of points that a thread has in registers at once: fewer than all if the nest slides.
+    pub fn live_points(&self) -> u64 {
+        let points = self.thread.points.points();
+        let Some(Rows { dim, first, step }) = self.rows else { return points };
+        let extent = self.thread.points.dims[dim].extent();
+        points / extent as u64 * (first + step).min(extent) as u64
+    }
+
+    /// The number of points that a thread gets from other lanes, for each that it computes.
+    pub fn points_from_lanes(&self) -> f64 {
+        let Some(Spread { dim, step }) = self.spread else { return 0.0 };
+        (self.thread.points.dims[dim].extent() - step) as f64 / step as f64
+    }
+}
+
+/// The points of a Func in registers that the first row of a thread's points needs, and those that each row adds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rows {
+    /// The dimension of the Func.
+    pub dim: usize,
+    /// The extent that the first row needs along the dimension.
+    pub first: i64,
+    /// How far the points move along the dimension from row to row.
+    pub step: i64,
+}
+
+impl Rows {
+    /// The points along the dimension that a row needs and no row before it, of `extent` points in all.
+    pub fn of(self, row: i64, extent: i64) -> Range<i64> {
+        let start = row * self.step;
+        let known = if row > 0 { start - self.step + self.first } else { 0 };
+        let end = (start + self.first).min(extent);
+        start.max(known).min(end)..end
+    }
+}
+
+/// A Func in registers that the lanes of a warp share: each computes the first `step` of its points along a dimension, and gets
+/// the others from the lanes after it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spread {
+    /// The dimension of the Func.
+    pub dim: usize,
+    /// The distance between the points of neighbouring lanes.
+    pub step: i64,
 }
 
 /// The boxes of a Func whose stages are all at one place.
@@ -143,7 +199,7 @@ pub struct RegisterFootprint {
 pub struct StagedFootprint {
     /// All points that the stages touch.
     pub points: Footprint,
-    /// The points that each stage computes.
+    /// The points that each stage computes. A thread may get others from its neighbours ([`Spread`]).
     pub stages: Vec<Footprint>,
 }
 

@@ -1,9 +1,11 @@
 //! Checks the rules of schedules, and reports each violation at its place in the tree.
 
 mod copies;
+mod lanes;
 mod loops;
 mod order;
 mod placement;
+mod rows;
 mod storage;
 
 use std::collections::BTreeSet;
@@ -16,8 +18,9 @@ use crate::schedule::names::Names;
 use crate::schedule::path::Path;
 use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::problem::{FuncList, Problem};
+use crate::schedule::rule::Rule;
 use crate::schedule::tree::{RootItem, Schedule, StageRef};
-use crate::schedule::violation::{Rule, Violation, located};
+use crate::schedule::violation::{Violation, located};
 
 pub use copies::ASYNC_DEPTHS;
 pub use storage::{MAX_PRIVATE_BYTES, SMALL_EXTENT};
@@ -30,7 +33,7 @@ impl Problem {
     /// | places | every Func is inlined, or each of its stages is placed exactly once; outputs are in global memory; a kernel ends with its own stage |
     /// | order | a Func is computed before its readers, in an earlier kernel or in the same block, and inside no loop that does not also contain the readers |
     /// | loops | tiles are loops of their stage, each divided once; blocks and threads share a reduction variable only if its values are independent or the nest is `atomic`; reduction loops keep their order unless it does not matter |
-    /// | storage | a private Func is read only by the thread that computed it; arrays in a block or thread have a constant extent and fit; atomics update shared or global memory; what is copied asynchronously comes from global memory, in a loop over the block |
+    /// | storage | a private Func is read only by the thread that computed it; arrays in a block or thread have a constant extent and fit; atomics update shared or global memory; the lanes of a warp share Funcs in registers that move with them by a constant number of points; what is copied asynchronously comes from global memory, in a loop over the block |
     /// | limits | threads, grid and shared memory of the device |
     ///
     /// Only the last two depend on sizes.

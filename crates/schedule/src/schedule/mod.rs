@@ -36,6 +36,8 @@
 //! | `STAGE threads r 16 atomic shared` | an update whose points several threads update at once, by atomic operations |
 //! | `STAGE threads x 16 serial x 4 unroll interleave` | a stage whose threads make several rounds, unrolled: those of a block of 128 points have two groups of 4 each, 64 apart |
 //! | `STAGE threads x 16 serial x 4 unroll vector` | a stage whose threads access 4 adjacent elements of buffers at once |
+//! | `STAGE threads x 32, y 4 serial x 2 unroll lanes` | a stage whose Funcs in registers are computed once per warp: each thread computes its part, and reads what its neighbours have by shuffles |
+//! | `STAGE threads x 32 serial y 16 unroll slide` | a stage whose threads go down 16 rows, and compute what they have in registers a row at a time |
 //! | `INPUT.stage flat shared` | a copy of the part of an input that is read below |
 //! | `FUNC registers` | below a stage: a Func that each thread computes right before the stage, for its own points |
 //!
@@ -59,6 +61,7 @@ mod flow;
 mod footprint;
 mod hash;
 mod hull;
+mod lanes;
 mod legality;
 mod limit;
 mod lines;
@@ -71,6 +74,8 @@ mod problem;
 mod program;
 mod random;
 mod reach;
+mod rows;
+mod rule;
 mod symbol;
 mod trace;
 mod tree;
@@ -84,7 +89,7 @@ pub use coverage::{Coverage, Decision, Share, StageKind};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use footprint::{
     Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, LaunchExtent, MAX_REGISTER_BYTES, NestFootprint,
-    RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop, row_dimension, strides,
+    RegisterFootprint, Rows, SHARED_ALIGNMENT, Spread, StagedFootprint, ThreadLoop, row_dimension, strides,
 };
 pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};
 pub use legality::{ASYNC_DEPTHS, MAX_PRIVATE_BYTES, SMALL_EXTENT};
@@ -94,8 +99,9 @@ pub use plan::{Body, KernelPlan, LoopIds, LoopPlan, NestPlan, Plan, Stepped, Ste
 pub use problem::{AtomicUpdate, Problem, RewrittenError};
 pub use random::{MAX_SIZE, MAX_WORK, size, work};
 pub use reach::Reach;
+pub use rule::{Rule, Side};
 pub use symbol::Symbol;
 pub use tree::edit::{NodeMut, Site};
 pub use tree::*;
-pub use violation::{Rule, Side, Violation};
+pub use violation::Violation;
 pub use warps::WARP;

@@ -7,6 +7,7 @@ mod draw;
 mod estimate;
 pub(in crate::schedule) mod facts;
 mod kernels;
+mod lanes;
 mod place;
 mod rewrites;
 mod tiles;
@@ -143,6 +144,7 @@ impl Generator<'_> {
         self.numbers();
         self.atomics();
         self.warps();
+        self.lanes();
         self.asynchronous_copies();
         self.vectors();
     }

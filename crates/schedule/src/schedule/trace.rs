@@ -10,14 +10,16 @@ use crate::node_set::NodeSet;
 use crate::schedule::axes::{NestLoops, is_pure, thread_loops};
 use crate::schedule::flow::{Read, Scope};
 use crate::schedule::footprint::{
-    Allocation, Axis, FLAT_THREADS, Footprint, MAX_REGISTER_BYTES, NestFootprint, RegisterFootprint,
+    Allocation, Axis, FLAT_THREADS, Footprint, MAX_REGISTER_BYTES, NestFootprint, RegisterFootprint, Spread,
     StagedFootprint, ThreadLoop,
 };
+use crate::schedule::lanes::lane_loop;
 use crate::schedule::limit::Limits;
 use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::problem::Problem;
 use crate::schedule::program::{Columns, Evaluation};
 use crate::schedule::reach::{Reach, Symbols, blocks};
+use crate::schedule::rows::row_loop;
 use crate::schedule::symbol::Symbol;
 use crate::schedule::tree::{Item, Nest, RootItem, Schedule, Size, StageRef, ThreadTiles};
 
@@ -75,6 +77,8 @@ struct Reader<'t> {
 struct Reads {
     /// The boxes of the nest's Funcs in registers.
     registers: BTreeMap<FuncId, StagedFootprint>,
+    /// How lanes share some of them.
+    spreads: BTreeMap<FuncId, Spread>,
     /// The nodes that count and are read outside the nest.
     outside: NodeSet,
 }
@@ -208,25 +212,34 @@ impl<'a> Tracer<'a> {
             self.union(required.get(read)?, self.problem.root(read), &info.loops)
         };
         let idle = info.stage().is_some_and(|stage| self.problem.is_idle(stage));
-        let mut scope = Scope { vars: dims, rvars: Vec::new() };
+        let rvars = info.stage().map_or_else(Vec::new, |stage| self.domain(info, stage));
+        let scope = Scope { vars: dims, rvars };
+        let threads = info.nest.mapping.tiles().map(|tiles| thread_loops(tiles, &scope.vars, &scope.rvars));
+        let lanes = threads.as_ref().and_then(|threads| lane_loop(info.nest, threads));
+        let slides = threads.as_ref().and_then(|threads| row_loop(info.nest, threads, &scope.rvars));
         let (mut registers, mut reads) = (BTreeMap::new(), NodeSet::default());
         if let Item::Stage(stage) = info.nest.item {
-            scope.rvars = self.domain(info, stage);
             let mut unused = Required::default();
             let outside = if idle { &mut unused } else { &mut *required };
-            let at_block = self.reads(info, stage, &scope, &self.wanted(id), outside);
+            let at_block = self.reads(info, stage, &scope, &self.wanted(id), outside, None);
             required.idle.append(&mut unused.reads);
             reads = at_block.outside;
             if !info.nest.registers.is_empty() {
-                let at_thread = self.thread_scope(info, &scope);
                 let wanted = self.nodes(&info.nest.registers);
-                let at_thread = self.reads(info, stage, &at_thread, &wanted, &mut Required::default());
-                registers =
-                    register_footprints(&info.nest.registers, at_thread.registers, at_block.registers);
+                let at = |tracer: &mut Self, row: Option<LoopKind>| {
+                    let scope = tracer.thread_scope(info, &scope, row);
+                    tracer.reads(info, stage, &scope, &wanted, &mut Required::default(), lanes)
+                };
+                // The rows first: the tiles of threads are what the symbols of threads count in the end.
+                let at_row = slides.map(|row| at(self, Some(row)).registers);
+                let at_thread = at(self, None);
+                registers = register_footprints(&info.nest.registers, at_thread, at_block.registers);
+                if let (Some(row), Some(at_row)) = (slides, at_row) {
+                    self.rows(info, row, &mut registers, &at_row);
+                }
             }
         }
         let Scope { vars: dims, rvars: domain } = scope;
-        let threads = info.nest.mapping.tiles().map(|tiles| thread_loops(tiles, &dims, &domain));
         let loops = self.problem.loops(info.nest.item);
         let loops = NestLoops {
             nest: info.nest,
@@ -256,6 +269,8 @@ impl<'a> Tracer<'a> {
             reads: if idle { NodeSet::default() } else { reads },
             exchanged: exchanges.then(|| self.problem.node(read)),
             shuffled: NodeSet::default(),
+            lanes,
+            slides,
         })
     }
 
@@ -319,14 +334,15 @@ impl<'a> Tracer<'a> {
         ranges.iter().enumerate().map(reach).collect()
     }
 
-    /// The reaches of a nest's variables in one thread.
-    fn thread_scope(&mut self, info: &NestPlan<'_>, scope: &Scope) -> Scope {
+    /// The reaches of a nest's variables in one thread, or in one `row` of its points along a dimension.
+    fn thread_scope(&mut self, info: &NestPlan<'_>, scope: &Scope, row: Option<LoopKind>) -> Scope {
         let one_point = ThreadTiles::default();
         let tiles = info.nest.mapping.tiles().unwrap_or(&one_point);
         let loops = thread_loops(tiles, &scope.vars, &scope.rvars);
         let symbols = &mut self.symbols;
         let mut cut = |kind: LoopKind, reach: &Reach| {
-            let serial = loops.iter().find(|dim| dim.dim == kind).map_or(1, |dim| dim.serial);
+            let own = loops.iter().find(|dim| dim.dim == kind && row != Some(kind));
+            let serial = own.map_or(1, |dim| dim.serial);
             reach.cut(Symbol::Thread(kind), serial, symbols)
         };
         let vars = scope.vars.iter().enumerate();
@@ -362,7 +378,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Adds the reads of a nest to `outside`, by its stage and by everything inlined or in registers
-    /// there, as far as they are `wanted`.
+    /// there, as far as they are `wanted`. Lanes along a dimension of the nest share Funcs in registers.
     fn reads(
         &mut self,
         info: &NestPlan<'_>,
@@ -370,11 +386,12 @@ impl<'a> Tracer<'a> {
         scope: &Scope,
         wanted: &NodeSet,
         outside: &mut Required,
+        lanes: Option<LoopKind>,
     ) -> Reads {
         if wanted.is_empty() {
             return Reads::default();
         }
-        let mut registers = BTreeMap::new();
+        let (mut registers, mut spreads) = (BTreeMap::new(), BTreeMap::new());
         let own = Read::Func(stage.func);
         let (pending, found) = (Required::default(), NodeSet::default());
         let mut reader = Reader { nest: info.nest, stage, wanted, outside, pending, found };
@@ -388,6 +405,14 @@ impl<'a> Tracer<'a> {
             let (regions, stages) =
                 (&self.problem.regions().funcs[func].stages, self.problem.func(func).stages.len());
             let mut dims = self.hull(&columns, root);
+            let held = info.nest.registers.contains(&func);
+            let spread = lanes
+                .filter(|_| held)
+                .and_then(|lane| self.problem.spread(func, lane, &dims, &self.symbols.lowest).ok().flatten());
+            if let Some(spread) = spread {
+                spreads.insert(func, spread);
+                dims = spread.own(&dims);
+            }
             let mut footprints = Vec::new();
             for number in (0..stages).rev() {
                 let stage = StageRef { func, stage: number };
@@ -399,12 +424,12 @@ impl<'a> Tracer<'a> {
                 footprints.push(Footprint { dims: scope.vars });
                 dims = self.hull(&columns, root);
             }
-            if info.nest.registers.contains(&func) {
+            if held {
                 footprints.reverse();
                 registers.insert(func, StagedFootprint { points: Footprint { dims }, stages: footprints });
             }
         }
-        Reads { registers, outside: reader.found }
+        Reads { registers, spreads, outside: reader.found }
     }
 
     /// Passes the reads of a stage to `reader`.
@@ -445,7 +470,7 @@ impl<'a> Tracer<'a> {
         }
         let rvars = self.domain(info, stage);
         let mut outside = Required::default();
-        self.reads(info, stage, &Scope { vars, rvars }, &self.nodes(&[func]), &mut outside);
+        self.reads(info, stage, &Scope { vars, rvars }, &self.nodes(&[func]), &mut outside, None);
         std::mem::take(outside.columns(Read::Func(func)))
     }
 
@@ -471,12 +496,13 @@ impl<'a> Tracer<'a> {
 /// The boxes of a nest's Funcs in registers.
 fn register_footprints(
     funcs: &[FuncId],
-    mut at_thread: BTreeMap<FuncId, StagedFootprint>,
+    mut at_thread: Reads,
     mut at_block: BTreeMap<FuncId, StagedFootprint>,
 ) -> BTreeMap<FuncId, RegisterFootprint> {
     let footprint = |func: &FuncId| {
-        let (thread, block) = (at_thread.remove(func)?, at_block.remove(func)?);
-        Some((*func, RegisterFootprint { thread, block }))
+        let (thread, block) = (at_thread.registers.remove(func)?, at_block.remove(func)?);
+        let spread = at_thread.spreads.remove(func);
+        Some((*func, RegisterFootprint { thread, block, spread, rows: None }))
     };
     funcs.iter().filter_map(footprint).collect()
 }

@@ -120,7 +120,8 @@ impl Explainer<'_> {
         let memory = held.map(|held| {
             let points = &held.thread.points;
             let bytes = points.points().saturating_mul(self.dag.nodes()[stage.node].bytes_per_point as u64);
-            Memory { kind: "registers", extents: points.extents(), bytes }
+            let kind = if held.spread.is_some() { "lanes" } else { "registers" };
+            Memory { kind, extents: points.extents(), bytes }
         });
         let loops = held.map(|held| self.register_loops(stage, &held.thread)).unwrap_or_default();
         Line { name, how: "in each thread".to_owned(), loops, memory, ..Line::default() }

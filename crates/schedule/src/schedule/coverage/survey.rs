@@ -77,7 +77,9 @@ impl<'a> Survey<'a> {
             let depth = self.tests_async(info).then_some(NonZeroU32::MIN);
             let transpose = pitch.is_some();
             let vector = info.footprint.as_ref().is_some_and(|nest| nest.vector_points() > 1);
-            let possible = NestNumbers { pitch, atomic, interleave, depth, transpose, vector };
+            let lanes = self.can_share_lanes(info);
+            let slide = can_slide(info);
+            let possible = NestNumbers { pitch, atomic, interleave, depth, transpose, vector, lanes, slide };
             let shares = coverage.numbers.iter_mut().skip(KernelNumbers::WORDS.len());
             for ((share, possible), given) in shares.zip(possible.all()).zip(info.nest.numbers.all()) {
                 if possible.is_some() {
@@ -118,6 +120,17 @@ impl<'a> Survey<'a> {
     fn can_be_atomic(&self, info: &NestPlan<'_>) -> bool {
         let update = info.stage().and_then(|stage| self.facts.problem.atomic_update(stage));
         update.is_some() && !info.nest.storage.is_private()
+    }
+
+    /// Whether lanes of a nest could share what it has in registers: its warps are rows of threads, and there is more than one
+    /// lane with points.
+    fn can_share_lanes(&self, info: &NestPlan<'_>) -> bool {
+        let Some([first, ..]) = info.footprint.as_ref().and_then(|nest| nest.threads.as_deref()) else {
+            return false;
+        };
+        let is_row = is_pure(first.dim) && first.threads == i64::from(WARP);
+        let several = first.serial < first.extent && first.extent <= first.threads * first.serial;
+        !info.nest.registers.is_empty() && is_row && several
     }
 
     /// Whether asynchronous copies of a nest would be put to the test: at least three slices, the last of them cut, in a
@@ -371,6 +384,17 @@ impl<'a> Survey<'a> {
 fn in_one_kernel(nests: &[&NestPlan<'_>]) -> bool {
     let first = nests.first().map(|info| info.kernel);
     first.is_some() && nests.iter().all(|info| Some(info.kernel) == first)
+}
+
+/// Whether a nest has Funcs in registers and unrolled rows of points.
+fn can_slide(info: &NestPlan<'_>) -> bool {
+    let Some(nest) = info.footprint.as_ref().filter(|_| !info.nest.registers.is_empty()) else {
+        return false;
+    };
+    let tiles = info.nest.mapping.tiles().filter(|tiles| tiles.unroll);
+    let first = tiles.and_then(|tiles| tiles.serial.first()).filter(|tile| is_pure(tile.dim));
+    let reduces = nest.domain.iter().any(|reach| reach.extent() > 1);
+    first.is_some_and(|tile| nest.share(tile.dim).1 > 1) && !reduces
 }
 
 /// Whether a nest has unrolled points in several rounds, which could interleave.

@@ -6,8 +6,8 @@ use crate::schedule::flow::Read;
 use crate::schedule::legality::Checker;
 use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::problem::Problem;
+use crate::schedule::rule::Rule;
 use crate::schedule::tree::Item;
-use crate::schedule::violation::Rule;
 
 /// The smallest and largest number of slices that exist at once.
 pub const ASYNC_DEPTHS: (u32, u32) = (2, 4);

@@ -8,8 +8,8 @@ use crate::schedule::dependence::Together;
 use crate::schedule::legality::Checker;
 use crate::schedule::path::Path;
 use crate::schedule::plan::{KernelPlan, LoopIds, NestPlan};
+use crate::schedule::rule::{Rule, Side};
 use crate::schedule::tree::{Item, Size, StageRef, ThreadTiles, Tile};
-use crate::schedule::violation::{Rule, Side};
 
 impl Checker<'_> {
     pub(super) fn loops(&mut self) {

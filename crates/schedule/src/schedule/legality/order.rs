@@ -6,9 +6,9 @@ use warploom_lang::FuncId;
 use crate::ids::{LoopId, NestId};
 use crate::schedule::legality::Checker;
 use crate::schedule::plan::NestPlan;
+use crate::schedule::rule::Rule;
 use crate::schedule::trace::{lives_before, read_of};
 use crate::schedule::tree::{Item, StageRef};
-use crate::schedule::violation::Rule;
 
 impl Checker<'_> {
     pub(super) fn order(&mut self) {

@@ -7,8 +7,8 @@ use crate::schedule::flow::Read;
 use crate::schedule::legality::Checker;
 use crate::schedule::path::Path;
 use crate::schedule::plan::NestPlan;
+use crate::schedule::rule::Rule;
 use crate::schedule::tree::{Item, StageRef, Storage};
-use crate::schedule::violation::Rule;
 
 impl Checker<'_> {
     /// Checks that the outputs and everything they read have a place.

@@ -15,10 +15,10 @@ use crate::schedule::legality::Checker;
 use crate::schedule::path::Path;
 use crate::schedule::plan::NestPlan;
 use crate::schedule::reach::Reach;
+use crate::schedule::rule::Rule;
 use crate::schedule::symbol::Symbol;
 use crate::schedule::trace::{Tracer, read_of};
 use crate::schedule::tree::{Item, StageRef};
-use crate::schedule::violation::Rule;
 
 /// The maximum bytes of a private Func per thread. Private memory outside registers is reserved for
 /// every thread that a device can hold at once, some 270 thousand on a large one.
@@ -51,6 +51,12 @@ impl Checker<'_> {
             }
             if numbers.vector {
                 self.vector(nest);
+            }
+            if numbers.lanes {
+                self.lanes(nest);
+            }
+            if numbers.slide {
+                self.slide(nest);
             }
             if let Some(depth) = numbers.depth {
                 self.asynchronous(nest, depth.get());
@@ -122,8 +128,10 @@ impl Checker<'_> {
     /// Checks that a thread has adjacent unrolled points in tiles that start at multiples of their number.
     fn vector(&mut self, nest: &NestPlan<'_>) {
         let item = self.names.of_item(nest.nest.item);
-        if nest.nest.numbers.depth.is_some() {
-            self.report(&nest.path, Rule::VectorAsync { item });
+        let numbers = nest.nest.numbers;
+        let others = [("async", numbers.depth.is_some()), ("lanes", numbers.lanes), ("slide", numbers.slide)];
+        if let Some((other, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
+            self.report(&nest.path, Rule::VectorWith { item, other });
         } else if nest.footprint.as_ref().is_some_and(|nest| nest.vector_points() == 1) {
             self.report(&nest.path, Rule::VectorPoints { item });
         }

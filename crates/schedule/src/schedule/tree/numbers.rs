@@ -134,5 +134,11 @@ numbers! {
         /// Whether a thread accesses buffers several elements at a time: up to 16 bytes that are adjacent in its unrolled points
         /// along the innermost loop, where they start at a multiple of their number. Other accesses stay as they are.
         vector: bool,
+        /// Whether the threads of a warp, a row of 32 along the first dimension of the threads, share the Funcs in their registers:
+        /// each computes its own part, and gets what it needs of the others by shuffles.
+        lanes: bool,
+        /// Whether a thread computes its points row by row, along the first of its serial loops, and what it has in registers
+        /// just before the row that needs it first.
+        slide: bool,
     }
 }

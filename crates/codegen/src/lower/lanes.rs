@@ -1,0 +1,129 @@
+//! Funcs in registers that the lanes of a warp share.
+//!
+//! Every lane computes its part and takes part in the shuffles, also if it has no point of the nest itself. So nothing here is
+//! under a guard that differs between the lanes of a warp, except single statements that would read memory out of bounds.
+
+use warploom_lang::op::BinaryOp;
+use warploom_lang::{FuncId, Value};
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::{Item, RegisterFootprint, Symbol};
+
+use crate::ir::{Leaf, NodeId, NodeKind, Space, Stmt, WARP, every_stmt};
+use crate::lower::error::LowerError;
+use crate::lower::nesting::Nesting;
+use crate::lower::registers::Part;
+use crate::lower::stage::Subject;
+use crate::lower::state::{KernelLowering, Read};
+use crate::lower::value::Point;
+
+impl KernelLowering<'_> {
+    /// A point of a stage in registers of a nest whose lanes share them. Points that nobody needs are computed without their
+    /// guards where that does no harm, and are zero elsewhere, since other lanes may read them.
+    pub fn stage_in_lanes(
+        &mut self,
+        nesting: Nesting,
+        subject: &Subject,
+        Point { vars, rvars }: Point,
+        guards: Vec<NodeId>,
+    ) -> Result<Vec<Stmt>, LowerError> {
+        let at = vars.clone();
+        let stores = self.stores(Nesting::default(), subject, vars, rvars)?;
+        let guard = self.builder.all(guards);
+        if self.builder.known(guard).is_some_and(|value| value.bits() != 0) || self.is_harmless(&stores) {
+            return Ok(nesting.around(&mut self.builder, stores));
+        }
+        let mut body = self.zeros(subject.item, &at)?;
+        let mut guarded = Nesting::default();
+        guarded.require(guard);
+        body.extend(guarded.around(&mut self.builder, stores));
+        Ok(nesting.around(&mut self.builder, body))
+    }
+
+    /// Whether statements can run at points where they are not needed: they access only registers, in bounds.
+    fn is_harmless(&self, stmts: &[Stmt]) -> bool {
+        let exprs = &self.builder.exprs;
+        let is_register = |array, index| {
+            let bounds = self.builder.bounds(index);
+            let decl = &self.arrays[array];
+            decl.space == Space::Thread && bounds.min >= 0 && bounds.max < decl.elements as i64
+        };
+        let stored = every_stmt(stmts).all(|stmt| match *stmt {
+            Stmt::Store { array, index, .. } => is_register(array, index),
+            _ => true,
+        });
+        let mut nodes = exprs.reachable(every_stmt(stmts).flat_map(Stmt::operands)).into_iter();
+        stored
+            && nodes.all(|id| match exprs[id].kind {
+                NodeKind::Load(array) => is_register(array, exprs[id].args[0]),
+                _ => true,
+            })
+    }
+
+    /// Sets a point of a Func in registers to zero before its first stage.
+    fn zeros(&mut self, item: Item, at: &[NodeId]) -> Result<Vec<Stmt>, LowerError> {
+        let Some(stage) = item.stage().filter(|stage| stage.stage == 0) else { return Ok(Vec::new()) };
+        let mut body = Vec::new();
+        for value in 0..self.context.pipeline().funcs()[stage.func].types.len() {
+            let stored = self.stored(Read::Func(stage.func), value)?;
+            let zero = self.builder.constant(Value::zero(self.arrays[stored.array].ty));
+            body.push(self.written(&stored, at, zero, 0));
+        }
+        Ok(body)
+    }
+
+    /// Gets the points of a Func that a lane does not compute itself from the lanes after it.
+    pub fn exchange(
+        &mut self,
+        func: FuncId,
+        footprint: &RegisterFootprint,
+        lanes: Option<LoopKind>,
+        part: &Part,
+    ) -> Result<Vec<Stmt>, LowerError> {
+        let (Some(spread), Some(lane)) = (footprint.spread, lanes) else { return Ok(Vec::new()) };
+        let own = self.placed(&footprint.thread.points);
+        let (mut nesting, mut at) = (Nesting::default(), own.lower.clone());
+        let names = self.context.pipeline().funcs()[func].dims.clone();
+        for d in (0..at.len()).rev().filter(|d| *d != spread.dim) {
+            at[d] = self.part_loop(&mut nesting, format!("{}_lane", names[d]), &own, d, part);
+        }
+        let mut body = Vec::new();
+        for point in spread.step..own.extent[spread.dim] {
+            let place = |offset: i64, lowering: &mut Self| {
+                let mut at = at.clone();
+                at[spread.dim] = lowering.builder.offset(at[spread.dim], offset);
+                at
+            };
+            let (from, to) = (place(point % spread.step, self), place(point, self));
+            let source = self.lane_after(lane, point / spread.step);
+            for value in 0..self.context.pipeline().funcs()[func].types.len() {
+                body.extend(self.shuffled(func, value, (&from, &to), source)?);
+            }
+        }
+        Ok(nesting.around(&mut self.builder, body))
+    }
+
+    /// Sets a point of a Func to another one of another lane.
+    fn shuffled(
+        &mut self,
+        func: FuncId,
+        value: usize,
+        (from, to): (&[NodeId], &[NodeId]),
+        lane: NodeId,
+    ) -> Result<[Stmt; 2], LowerError> {
+        let stored = self.stored(Read::Func(func), value)?;
+        let ty = self.arrays[stored.array].ty;
+        let index = self.loaded(&stored, from);
+        let held = self.builder.load(stored.array, ty, index);
+        let var = self.builder.var(format!("{}_lane", self.context.pipeline().funcs()[func].name));
+        let taken = self.builder.leaf(Leaf::Var(var), ty, None);
+        Ok([Stmt::Shuffle { var, value: held, lane }, self.written(&stored, to, taken, 0)])
+    }
+
+    /// The lane that is some lanes after a thread's own. What the last ones read there is not needed.
+    fn lane_after(&mut self, lane: LoopKind, distance: i64) -> NodeId {
+        let own = self.symbols.get(&Symbol::Thread(lane)).copied();
+        let own = own.unwrap_or_else(|| self.builder.int(0));
+        let (after, last) = (self.builder.offset(own, distance), self.builder.int(i64::from(WARP) - 1));
+        self.builder.binary(BinaryOp::Min, after, last)
+    }
+}

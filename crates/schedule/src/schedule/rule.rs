@@ -1,0 +1,602 @@
+//! The rules of schedules, each with the sentence that says how one breaks it.
+
+use thiserror::Error;
+
+/// What runs in parallel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// The blocks of a kernel run in parallel.
+    Blocks,
+    /// The threads of a block run in parallel.
+    Threads,
+}
+
+impl std::fmt::Display for Side {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Side::Blocks => "blocks",
+            Side::Threads => "threads",
+        })
+    }
+}
+
+/// A rule that a schedule breaks.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Error)]
+#[non_exhaustive]
+pub enum Rule {
+    /// The schedule rewrites the pipeline, but is checked against another form of it.
+    #[error(
+        "the schedule describes the pipeline after other rewrites; check it against the problem that its rewrites lead to"
+    )]
+    OtherRewrites,
+    /// A needed Func is not computed anywhere.
+    #[error("`{func}` is required but never computed; inline it, or place it before its readers")]
+    Missing {
+        /// The name of the Func.
+        func: String,
+    },
+    /// Only some stages of a Func are computed.
+    #[error("`{stage}` is never computed, but other stages of its Func are; place it with them")]
+    MissingStage {
+        /// The missing stage.
+        stage: String,
+    },
+    /// A stage or Func is computed at two places.
+    #[error("`{name}` is already computed elsewhere; keep one")]
+    Twice {
+        /// The name of the stage or Func.
+        name: String,
+    },
+    /// A Func is both inlined and placed.
+    #[error("`{func}` is inlined, so it cannot also be placed; remove one")]
+    InlinedAndPlaced {
+        /// The name of the Func.
+        func: String,
+    },
+    /// An output is inlined.
+    #[error("`{func}` is an output, so it cannot be inlined; compute it in its own kernel")]
+    InlinedOutput {
+        /// The name of the output.
+        func: String,
+    },
+    /// An inlined Func has updates.
+    #[error(
+        "`{func}` has {stages} stages, but only pure Funcs can be inlined; place it in registers, a block or a kernel"
+    )]
+    InlinedUpdates {
+        /// The name of the Func.
+        func: String,
+        /// The number of stages of the Func.
+        stages: usize,
+    },
+    /// An output is not stored in global memory.
+    #[error("`{func}` is an output, so all its stages must be kernels' own stages, in global memory")]
+    OutputPlace {
+        /// The name of the output.
+        func: String,
+    },
+    /// A stage without a definition is placed.
+    #[error("`{stage}` has no definition, so there is nothing to compute; remove it")]
+    Undefined {
+        /// The name of the stage.
+        stage: String,
+    },
+    /// A kernel does not end with its own stage.
+    #[error("the kernel of `{stage}` must end with `{stage}`; make it the last line of the kernel")]
+    OwnStage {
+        /// The kernel's own stage.
+        stage: String,
+    },
+    /// A kernel's own stage has a storage keyword.
+    #[error("`{stage}` is the kernel's own stage, which is in global memory; remove the storage")]
+    OwnStorage {
+        /// The kernel's own stage.
+        stage: String,
+    },
+    /// A stage inside a block has no storage keyword.
+    #[error("the storage of `{item}` in the block is missing; write `shared` or `private`")]
+    NoStorage {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// A staged input is not in shared memory.
+    #[error("`{item}` is a copy of an input, which all threads read; write `shared`")]
+    PrivateInput {
+        /// The name of the staged input.
+        item: String,
+    },
+    /// An input is staged twice in a kernel.
+    #[error("`{item}` is already in this kernel; keep one copy")]
+    StagedTwice {
+        /// The name of the staged input.
+        item: String,
+    },
+    /// A staged input is never read.
+    #[error("nothing below reads `{item}`; move it before its readers, or remove it")]
+    Unread {
+        /// The name of the staged input.
+        item: String,
+    },
+    /// A producer comes after its consumer.
+    #[error("`{consumer}` reads `{producer}`, which is computed later; move `{producer}` before it")]
+    Order {
+        /// The Func or stage that is read.
+        producer: String,
+        /// The stage that reads it.
+        consumer: String,
+    },
+    /// A Func inside one kernel is read by another kernel.
+    #[error(
+        "`{producer}` lives in a block, but `{consumer}` reads it in the kernel of `{kernel}`; give `{producer}` a kernel of its own, or inline it"
+    )]
+    OutsideKernel {
+        /// The Func or stage that is read.
+        producer: String,
+        /// The stage that reads it.
+        consumer: String,
+        /// The own stage of the reading kernel.
+        kernel: String,
+    },
+    /// A Func is inside a loop that does not contain its consumer.
+    #[error(
+        "`{producer}` is computed inside the loop over `{variable}`, but `{consumer}` reads it outside; move `{producer}` out of the loop"
+    )]
+    NotEnclosing {
+        /// The Func or stage that is read.
+        producer: String,
+        /// The stage that reads it.
+        consumer: String,
+        /// The variable of the loop.
+        variable: String,
+    },
+    /// A consumer is inside a reduction loop of its producer.
+    #[error(
+        "`{consumer}` reads `{producer}` inside the loop over `{variable}`, before it is complete; move `{consumer}` behind the loop"
+    )]
+    Incomplete {
+        /// The Func or stage that is read.
+        producer: String,
+        /// The stage that reads it.
+        consumer: String,
+        /// The variable of the loop.
+        variable: String,
+    },
+    /// The stages of a Func are in the wrong order.
+    #[error("`{stage}` must run after `{earlier}`; exchange them")]
+    StageOrder {
+        /// The stage that must come later.
+        stage: String,
+        /// The stage that must come first.
+        earlier: String,
+    },
+    /// Two stages of a Func cannot share one array.
+    #[error(
+        "`{stage}` and `{earlier}` write one array, so both must be kernels' own stages, or in one kernel with the same storage, inside the same loops except their own"
+    )]
+    StagePlace {
+        /// The later stage.
+        stage: String,
+        /// The earlier stage.
+        earlier: String,
+    },
+    /// A Func in registers has another reader.
+    #[error(
+        "`{func}` is in registers of `{stage}`, but `{consumer}` reads it too; compute it in the block, or inline it"
+    )]
+    RegistersElsewhere {
+        /// The name of the Func.
+        func: String,
+        /// The stage that holds it in registers.
+        stage: String,
+        /// The other reader.
+        consumer: String,
+    },
+    /// Funcs in registers are in the wrong order.
+    #[error("`{consumer}` reads `{producer}`, which comes later in the registers; exchange them")]
+    RegistersOrder {
+        /// The Func that is read.
+        producer: String,
+        /// The Func that reads it.
+        consumer: String,
+    },
+    /// A Func in registers writes neither its own point nor a fixed one.
+    #[error(
+        "`{stage}` writes where data or reduction variables say, which registers cannot follow; compute it in the block or at root"
+    )]
+    RegistersShape {
+        /// The stage with these writes.
+        stage: String,
+    },
+    /// A Func is in registers of a staged input.
+    #[error("`{item}` is a copy of an input and reads no Func; put `{func}` under the stage that reads it")]
+    RegistersOfInput {
+        /// The name of the staged input.
+        item: String,
+        /// The name of the Func.
+        func: String,
+    },
+    /// A size is zero.
+    #[error("`{variable}` has size 0; write a positive number or `all`")]
+    ZeroSize {
+        /// The variable with the size.
+        variable: String,
+    },
+    /// A tile names a variable that has no loop.
+    #[error("`{item}` has no loop over `{variable}`; use one of its own variables")]
+    NoLoop {
+        /// The stage or staged input.
+        item: String,
+        /// The variable, as written.
+        variable: String,
+    },
+    /// Two loops divide the same variable.
+    #[error("`{variable}` of `{item}` is tiled twice; keep one")]
+    SplitTwice {
+        /// The stage or staged input.
+        item: String,
+        /// The divided variable.
+        variable: String,
+    },
+    /// A stage is outside a loop over its own variable.
+    #[error(
+        "`{stage}` is not inside the loop over its variable `{variable}`; move it inside, or remove the loop"
+    )]
+    IdleLoop {
+        /// The name of the stage.
+        stage: String,
+        /// The variable of the loop.
+        variable: String,
+    },
+    /// Blocks or threads share a reduction variable with dependent values.
+    #[error(
+        "the values of `{variable}` of `{stage}` depend on each other, so {side} cannot compute them in parallel; run them serially"
+    )]
+    Dependent {
+        /// The name of the stage.
+        stage: String,
+        /// The reduction variable.
+        variable: String,
+        /// Whether blocks or threads share the variable.
+        side: Side,
+    },
+    /// Reduction loops are not in definition order, and the order matters.
+    #[error(
+        "`{outer}` of `{stage}` runs outside `{inner}`, but the definition has it inside and the order matters; exchange them"
+    )]
+    Reordered {
+        /// The name of the stage.
+        stage: String,
+        /// The variable that is too far outside.
+        outer: String,
+        /// The variable that should be outside it.
+        inner: String,
+    },
+    /// A private Func has a flat loop.
+    #[error(
+        "`{stage}` is private, but a flat loop does not fix which thread computes which point; use `threads`"
+    )]
+    PrivateFlat {
+        /// The name of the stage.
+        stage: String,
+    },
+    /// A thread reads values of a private Func that another thread wrote.
+    #[error(
+        "`{func}` is private, but threads of `{consumer}` read values of `{func}` that other threads computed; give both the same thread tiles and read it only at the same point, or write `shared`"
+    )]
+    PrivateRead {
+        /// The name of the Func.
+        func: String,
+        /// The stage that reads it.
+        consumer: String,
+    },
+    /// A Func in a block or thread has an extent that is not bounded by the tile.
+    #[error(
+        "`{func}` needs {extent} points along `{variable}` here, because the range of its readers' indices is not constant; clamp the index, inline `{func}`, or compute it at root"
+    )]
+    Unbounded {
+        /// The Func or staged input.
+        func: String,
+        /// The unbounded dimension.
+        variable: String,
+        /// The number of points along it.
+        extent: i64,
+    },
+    /// A Func needs too many bytes per thread.
+    #[error(
+        "`{func}` takes {bytes} bytes in each thread, more than the {limit} allowed; make the serial tile smaller"
+    )]
+    ThreadBytes {
+        /// The name of the Func.
+        func: String,
+        /// Bytes needed per thread.
+        bytes: u64,
+        /// Bytes allowed per thread.
+        limit: u64,
+    },
+    /// A kernel needs too much shared memory.
+    #[error(
+        "the kernel of `{stage}` takes {bytes} bytes of shared memory ({parts}), more than the {limit} of {device}; make the block smaller"
+    )]
+    SharedBytes {
+        /// The kernel's own stage.
+        stage: String,
+        /// Bytes of shared memory needed.
+        bytes: u64,
+        /// The arrays, with their extents.
+        parts: String,
+        /// Bytes of shared memory per block on the device.
+        limit: u64,
+        /// The name of the device.
+        device: String,
+    },
+    /// A nest needs too many threads.
+    #[error(
+        "`{item}` takes {threads} threads, more than the {limit} of a block on {device}; use fewer and a serial tile"
+    )]
+    Threads {
+        /// The stage or staged input.
+        item: String,
+        /// Threads needed per block.
+        threads: u64,
+        /// Threads per block on the device.
+        limit: u64,
+        /// The name of the device.
+        device: String,
+    },
+    /// A kernel needs too many blocks.
+    #[error(
+        "the kernel of `{stage}` takes {blocks} blocks, more than the {limit} of {device}; make the block larger"
+    )]
+    Grid {
+        /// The kernel's own stage.
+        stage: String,
+        /// Blocks needed along x.
+        blocks: u64,
+        /// Blocks allowed along x on the device.
+        limit: u64,
+        /// The name of the device.
+        device: String,
+    },
+    /// Something is said about the rows of what has no rows in shared memory.
+    #[error(
+        "`{word}` belongs to the first stage of an array with rows in shared memory, which `{item}` is not; remove it"
+    )]
+    NoRows {
+        /// The word.
+        word: &'static str,
+        /// The stage or staged input.
+        item: String,
+    },
+    /// A nest is to interleave points that are not unrolled.
+    #[error(
+        "the points of `{item}` are not unrolled, so they cannot `interleave`; add `unroll`, or remove `interleave`"
+    )]
+    InterleaveLoops {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// A nest with Funcs in registers is to interleave its points.
+    #[error(
+        "`{item}` cannot `interleave`, because its Funcs in registers are computed for adjacent points; place them elsewhere, or remove `interleave`"
+    )]
+    InterleaveRegisters {
+        /// The stage.
+        item: String,
+    },
+    /// The points of a thread along the innermost loop cannot be accessed together.
+    #[error(
+        "`{item}` has no use for `vector`: that takes an even number of unrolled points along the last variable of `serial`, in tiles that are an even number of points apart; change the tiles, or remove `vector`"
+    )]
+    VectorPoints {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// An asynchronous copy, or a stage whose lanes share, is to access buffers by vectors.
+    #[error("`{item}` cannot be both `{other}` and `vector`; remove one of them")]
+    VectorWith {
+        /// The stage or staged input.
+        item: String,
+        /// The other word.
+        other: &'static str,
+    },
+    /// An `atomic` stage is not an update that an atomic operation can make.
+    #[error(
+        "`{item}` cannot be `atomic`: that takes an update f(..) = f(..) op term of one 32-bit integer, with one of + min max & | ^ for op, and f nowhere else; remove it"
+    )]
+    AtomicForm {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// An `atomic` stage is private.
+    #[error(
+        "`{stage}` is private, so no other thread updates its points; write `shared`, or remove `atomic`"
+    )]
+    AtomicPrivate {
+        /// The name of the stage.
+        stage: String,
+    },
+    /// An `async` depth is out of range.
+    #[error("`{item}` has `async {depth}`; write a number from {least} to {most}")]
+    AsyncDepth {
+        /// The stage or staged input.
+        item: String,
+        /// The depth in the schedule.
+        depth: u32,
+        /// The smallest depth.
+        least: u32,
+        /// The largest depth.
+        most: u32,
+    },
+    /// An `async` copy is not in shared memory, or in no loop over the block.
+    #[error(
+        "`{item}` cannot be `async`: that takes a copy in shared memory inside an `over` loop, whose iterations copy ahead; remove it"
+    )]
+    AsyncPlace {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// An `async` nest is not a copy from global memory.
+    #[error(
+        "`{item}` cannot be `async`: that takes a copy of an input, or a Func whose value is one read of an input or of a Func with a kernel of its own, not staged in this kernel; remove it"
+    )]
+    AsyncForm {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// An `async` copy has elements that are too small.
+    #[error(
+        "`{item}` cannot be `async`: a copy moves 4 or 8 bytes, and its elements have {bytes}; remove it"
+    )]
+    AsyncBytes {
+        /// The stage or staged input.
+        item: String,
+        /// The bytes of an element.
+        bytes: usize,
+    },
+    /// A device has no asynchronous copies.
+    #[error("`{item}` cannot be `async`: {device} has no asynchronous copies; remove it")]
+    AsyncDevice {
+        /// The stage or staged input.
+        item: String,
+        /// The name of the device.
+        device: String,
+    },
+    /// A nest with `lanes` has no Funcs in registers.
+    #[error("`{item}` has no Funcs in registers that `lanes` could share; remove `lanes`")]
+    LanesFuncs {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// The warps of a nest with `lanes` are not rows of threads.
+    #[error(
+        "`{item}` cannot use `lanes`: the first of its thread loops must be a dimension with exactly {warp} threads; write `threads x {warp}`, or remove `lanes`"
+    )]
+    LanesThreads {
+        /// The stage or staged input.
+        item: String,
+        /// The number of threads in a warp.
+        warp: u32,
+    },
+    /// The threads of a warp do not cover the points of a nest with `lanes` at once.
+    #[error(
+        "`{item}` cannot use `lanes`: its {points} points along `{variable}` are more than the {most} that {warp} threads have at once; make the block smaller, or the serial tile larger"
+    )]
+    LanesRounds {
+        /// The stage.
+        item: String,
+        /// The dimension of the lanes.
+        variable: String,
+        /// The points along it.
+        points: i64,
+        /// The points that the threads of a warp have.
+        most: i64,
+        /// The number of threads in a warp.
+        warp: u32,
+    },
+    /// The block of a nest with `lanes` does not consist of whole warps.
+    #[error(
+        "`{item}` cannot use `lanes`: the block has {threads} threads, which is not a multiple of {warp}"
+    )]
+    LanesBlock {
+        /// The stage.
+        item: String,
+        /// Threads per block.
+        threads: u64,
+        /// The number of threads in a warp.
+        warp: u32,
+    },
+    /// The points of a Func that lanes share do not follow the lanes.
+    #[error(
+        "the lanes of `{item}` cannot share `{func}`: what they read of it does not move by a constant number of points per lane along one dimension; place `{func}` elsewhere, or remove `lanes`"
+    )]
+    LanesIndex {
+        /// The stage.
+        item: String,
+        /// The Func in registers.
+        func: String,
+    },
+    /// A Func that lanes share has updates.
+    #[error(
+        "the lanes of `{item}` cannot share `{func}`, because it has updates; place it elsewhere, or remove `lanes`"
+    )]
+    LanesStages {
+        /// The stage.
+        item: String,
+        /// The Func in registers.
+        func: String,
+    },
+    /// A Func that lanes share has elements that are too small.
+    #[error(
+        "the lanes of `{item}` cannot share `{func}`: a shuffle exchanges 4 or 8 bytes, and its elements have {bytes}; place it elsewhere, or remove `lanes`"
+    )]
+    LanesBytes {
+        /// The stage.
+        item: String,
+        /// The Func in registers.
+        func: String,
+        /// The bytes of an element.
+        bytes: usize,
+    },
+    /// A Func in registers of a nest with `lanes` reads a private Func.
+    #[error(
+        "`{item}` cannot use `lanes`: `{func}` reads `{private}`, which is private to the threads that have points; place one of them elsewhere, or remove `lanes`"
+    )]
+    LanesPrivate {
+        /// The stage.
+        item: String,
+        /// The Func in registers.
+        func: String,
+        /// The private Func.
+        private: String,
+    },
+    /// The lanes of a warp do not hold all points of a Func that they share.
+    #[error(
+        "the lanes of `{item}` need {extent} points of `{func}` along `{variable}`, more than the {most} that they hold; make the block smaller, or the serial tile larger"
+    )]
+    LanesExtent {
+        /// The stage.
+        item: String,
+        /// The Func in registers.
+        func: String,
+        /// The dimension of the Func.
+        variable: String,
+        /// The points that a block needs along it.
+        extent: i64,
+        /// The points that the lanes hold.
+        most: i64,
+    },
+    /// A nest that slides has no Funcs in registers.
+    #[error("`{item}` has no Funcs in registers, so nothing can `slide`; remove `slide`")]
+    SlideFuncs {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// A nest that slides has no unrolled rows.
+    #[error(
+        "`{item}` cannot `slide`: the first of its serial loops must be a dimension, and be unrolled; write `serial y 8` and `unroll`, or remove `slide`"
+    )]
+    SlideLoops {
+        /// The stage.
+        item: String,
+    },
+    /// A nest that slides reduces.
+    #[error(
+        "`{item}` cannot `slide`, because each of its points is a reduction; take the reduction out of the threads with `over`, or remove `slide`"
+    )]
+    SlideReduction {
+        /// The stage.
+        item: String,
+    },
+    /// A kernel asks for more blocks per SM than an SM can hold.
+    #[error("the kernel of `{stage}` asks for {blocks} blocks per SM; the limit is {limit} on {device}")]
+    Resident {
+        /// The kernel's own stage.
+        stage: String,
+        /// The number of blocks per SM in the schedule.
+        blocks: u32,
+        /// The number of blocks that an SM can hold.
+        limit: u32,
+        /// The name of the device.
+        device: String,
+    },
+}
