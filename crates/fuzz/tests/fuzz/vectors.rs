@@ -185,7 +185,7 @@ fn random_vectors_give_the_reference() {
         checked.lock().unwrap().push(case.clone());
         case.check(&device)
     };
-    let options = Options { pipelines: 150, seed: 9, ..Options::default() };
+    let options = Options { pipelines: 400, seed: 9, ..Options::default() };
     let summary = fuzz(&options, &device, &random_schedules(3), &check, &|_| ()).unwrap();
     let failures: Vec<String> = summary.failures.iter().map(|found| found.failure.to_string()).collect();
     assert_eq!(failures, Vec::<String>::new());
