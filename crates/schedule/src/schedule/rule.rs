@@ -383,9 +383,9 @@ pub enum Rule {
         /// The stage.
         item: String,
     },
-    /// The points of a thread along the innermost loop cannot be accessed together.
+    /// A thread has no two unrolled points that could be accessed together.
     #[error(
-        "`{item}` has no use for `vector`: that takes an even number of unrolled points along the last variable of `serial`, in tiles that are an even number of points apart; change the tiles, or remove `vector`"
+        "`{item}` has no use for `vector`: that takes an even number of unrolled points along a variable of `serial`; change the tiles, or remove `vector`"
     )]
     VectorPoints {
         /// The stage or staged input.

@@ -18,7 +18,7 @@ use crate::schedule::reach::Reach;
 use crate::schedule::rule::Rule;
 use crate::schedule::symbol::Symbol;
 use crate::schedule::trace::{Tracer, read_of};
-use crate::schedule::tree::{Item, StageRef};
+use crate::schedule::tree::{Item, Nest, Size, StageRef, Tile};
 
 /// The maximum bytes of a private Func per thread. Private memory outside registers is reserved for
 /// every thread that a device can hold at once, some 270 thousand on a large one.
@@ -26,6 +26,15 @@ pub const MAX_PRIVATE_BYTES: u64 = 8 * 1024;
 
 /// An extent without a constant width may still be allocated up to this size, as for a lookup table.
 pub const SMALL_EXTENT: i64 = 1024;
+
+/// Whether a thread has unrolled points in pairs, at any size of the pipeline.
+fn has_pairs(nest: &Nest) -> bool {
+    let is_even = |tile: &Tile| match tile.size {
+        Size::Of(points) => points % 2 == 0,
+        Size::All => true,
+    };
+    nest.mapping.tiles().is_some_and(|tiles| tiles.unroll && tiles.serial.iter().any(is_even))
+}
 
 impl Checker<'_> {
     pub(super) fn storage(&mut self) {
@@ -132,7 +141,7 @@ impl Checker<'_> {
         let others = [("async", numbers.depth.is_some()), ("lanes", numbers.lanes), ("slide", numbers.slide)];
         if let Some((other, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
             self.report(&nest.path, Rule::VectorWith { item, other });
-        } else if nest.footprint.as_ref().is_some_and(|nest| nest.vector_points() == 1) {
+        } else if !has_pairs(nest.nest) {
             self.report(&nest.path, Rule::VectorPoints { item });
         }
     }
