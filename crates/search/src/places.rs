@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warploom_lang::FuncId;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    BlockItem, Kernel, Loops, Nest, RootItem, Site, Size, StageRef, ThreadTiles,
+    BlockItem, Item, Kernel, Loops, Nest, RootItem, Site, Size, StageRef, ThreadTiles, Tile,
 };
 
 use crate::bits::Bits;
@@ -241,6 +241,9 @@ impl<'a> Places<'a> {
         let mut nests = home.kernel.nests().zip(&home.readers);
         let Some((reader, _)) = nests.find(|(_, reads)| **reads) else { return Vec::new() };
         let Some(tiles) = reader.mapping.tiles() else { return Vec::new() };
+        if reader.item == Item::Stage(home.kernel.stage) && self.in_rounds(home.kernel, tiles) {
+            return Vec::new();
+        }
         let Some(along) = along(self.space, reader, self.func, &self.inlined) else { return Vec::new() };
         let several = tiles.threads.iter().filter(|tile| tile.size != Size::Of(1));
         if !several.into_iter().all(|tile| along.contains(&Some(tile.dim))) {
@@ -258,6 +261,19 @@ impl<'a> Places<'a> {
             }
         }
         found
+    }
+
+    /// Whether the threads of a kernel's own nest need several rounds. What they keep from one to the next is in local memory,
+    /// because rounds are not unrolled.
+    fn in_rounds(&self, kernel: &Kernel, tiles: &ThreadTiles) -> bool {
+        let size = |all: &[Tile], dim: LoopKind, extent: i64| {
+            all.iter().find(|tile| tile.dim == dim).map_or(1, |tile| tile.size.of(extent))
+        };
+        self.space.stage(kernel.stage).pure.iter().any(|span| {
+            let Span { dim, extent } = *span;
+            size(&tiles.threads, dim, extent) * size(&tiles.serial, dim, extent)
+                < size(&kernel.block, dim, extent)
+        })
     }
 
     /// The variants of the reduction loops of the Func's last stage that has any.
