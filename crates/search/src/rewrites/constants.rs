@@ -9,6 +9,9 @@ use warploom_schedule::schedule::Problem;
 
 use crate::rewrites::List;
 
+/// With more Funcs of constants than this, a pipeline computes something with them, and each rewrite takes a pass over all Funcs.
+const MOST_TABLES: usize = 32;
+
 /// The problem with its Funcs of constants as tables, and once more with the reductions that read tables written out; nothing
 /// if there are no such Funcs.
 pub(super) fn folded(problem: &Problem) -> Vec<Problem> {
@@ -31,8 +34,28 @@ fn after(pipeline: Pipeline, rewrites: Vec<Rewrite>) -> Pipeline {
 
 /// Producers come first, so that each Func finds the tables that it reads.
 fn tabulated(pipeline: &Pipeline) -> Pipeline {
-    let rewrites = pipeline.funcs().values().map(|func| Rewrite::Tabulate { func: func.name.clone() });
-    after(pipeline.clone(), rewrites.collect())
+    let found = Some(of_constants(pipeline)).filter(|found| found.len() <= MOST_TABLES);
+    let names = found.into_iter().flatten().map(|func| pipeline.funcs()[func].name.clone());
+    after(pipeline.clone(), names.map(|func| Rewrite::Tabulate { func }).collect())
+}
+
+/// The Funcs that depend on no input and no Param, in one pass over all.
+fn of_constants(pipeline: &Pipeline) -> BTreeSet<FuncId> {
+    let mut found = BTreeSet::new();
+    for (id, func) in pipeline.funcs().iter() {
+        let nodes = pipeline.exprs().reachable(func.stages.iter().flat_map(Stage::all_roots));
+        let is_constant = |kind: NodeKind| match kind {
+            NodeKind::Call(read, _) => read == id || found.contains(&read),
+            NodeKind::Load(_) | NodeKind::Param(_) | NodeKind::InputMin(..) | NodeKind::InputExtent(..) => {
+                false
+            }
+            _ => true,
+        };
+        if nodes.into_iter().all(|node| is_constant(pipeline.exprs()[node].kind)) {
+            found.insert(id);
+        }
+    }
+    found
 }
 
 /// With Funcs for the slices of updates that run from slice to slice; pure ones where possible.
