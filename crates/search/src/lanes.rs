@@ -25,22 +25,6 @@ const ROWS: [i64; 3] = [4, 8, 16];
 /// The warps of a block.
 const WARPS: [i64; 3] = [2, 4, 8];
 
-/// The number of states in whose kernels a search lets lanes share.
-const CHEAPEST: usize = 4;
-
-/// Lets lanes share in the kernels of the cheapest states, and keeps the results, if the model knows lanes.
-pub(crate) fn keep_lanes(search: &Search<'_>) {
-    let knows = |kern: &Arc<Kern>| {
-        let lanes = |kernel: &mut Kernel| kernel.nests_mut().for_each(|nest| nest.numbers.lanes = true);
-        search.evaluator.knows(&kern.sketch.item.with(lanes))
-    };
-    for state in search.cheapest(CHEAPEST) {
-        if state.kernels.iter().all(knows) {
-            search.keep(in_lanes(search, &state));
-        }
-    }
-}
-
 /// The states in which the lanes of one kernel share what it computes, with various numbers of points, rows and warps.
 pub(crate) fn in_lanes(search: &Search<'_>, state: &Arc<State>) -> Vec<Arc<State>> {
     let kernels = state.kernels.par_iter().filter(|_| !search.is_over());

@@ -67,7 +67,6 @@ use crate::beam::beam;
 use crate::contractions::with_contractions;
 use crate::evaluate::Evaluator;
 use crate::greedy::greedy;
-use crate::lanes::keep_lanes;
 use crate::neighbours::neighbourhood;
 use crate::rewrites::promising;
 use crate::rows::with_whole_rows;
@@ -166,7 +165,6 @@ pub fn search(
             search.keep(others);
             let (start, decisions) = beam(search, &first);
             greedy(search, &start, &decisions);
-            keep_lanes(search);
         })
     };
     let mut outcome = one(problem);

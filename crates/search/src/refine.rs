@@ -64,8 +64,6 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         let resident = refiner.resident();
         refiner.take_known(resident);
         for number in 0..refiner.best.extents.len() {
-            let shared = refiner.shared_by_lanes(number);
-            refiner.take_known(shared);
             let transposed = refiner.transposed(number);
             refiner.take_known(transposed.into_iter().collect());
             let pitches = refiner.pitches(number);

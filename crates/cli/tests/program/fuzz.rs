@@ -49,7 +49,7 @@ fn a_run_is_the_same_on_any_number_of_threads() {
 #[test]
 fn mutants_are_counted_and_survivors_listed() {
     let place = Place::new();
-    let line = "fuzz --mutate 4 --stages 2..4 --seed 9 --device h200";
+    let line = "fuzz --mutate 4 --stages 2..4 --seed 6 --device h200";
     let run = |threads: usize| place.json(&format!("{line} --threads {threads} --json"));
     let report = run(1);
     assert_eq!((&report["schema"], &report["kernels"]), (&"warploom.fuzz.mutate/1".into(), &4.into()));
