@@ -298,7 +298,7 @@ fn points_interleave_where_a_point_says() {
     assert!(other.point(&schedule).is_some());
 }
 
-/// Some numbers of this schedule are no factors: 64 threads share blocks of 58 points. They stay if something else changes.
+/// Some numbers of this schedule are no factors: 32 threads share blocks of 26 points. They stay if something else changes.
 #[test]
 fn numbers_that_are_no_factors_stay() {
     let app = warploom_apps::find("nl_means").expect("a known app");
@@ -308,7 +308,8 @@ fn numbers_that_are_no_factors_stay() {
     let mut point = space.origin(0);
     point.at[axis(&space, "non_local_means blocks")] = Coordinate::Index(1);
     let changed = text(&problem, &space.schedule(&point).expect("it is legal"));
-    assert_eq!(changed.replace("  blocks 2", ""), text(&problem, &schedule));
+    let without = |text: String| text.replace("  blocks 2", "");
+    assert_eq!(without(changed), without(text(&problem, &schedule)));
 }
 
 #[test]

@@ -163,10 +163,11 @@ fn products_have_points_in_groups() {
     let outcome = searched(&problem, &Options::default());
     assert_sound(&problem, &outcome);
     let texts = outcome.candidates.iter().map(|found| found.schedule.to_text(problem.pipeline()));
-    let grouped: Vec<String> = texts.filter(|text| text.contains("interleave")).collect();
+    let in_threads = texts.filter(|text| text.contains("private"));
+    let grouped: Vec<String> = in_threads.filter(|text| text.contains("interleave")).collect();
     assert!(!grouped.is_empty());
     for text in grouped {
-        // The accumulator and what reads it have the same groups.
+        // An accumulator in the threads and what reads it have the same groups.
         assert_eq!(text.matches("interleave").count(), 3, "{text}");
     }
 }
