@@ -56,13 +56,14 @@ impl KernelLowering<'_> {
             for ((axis, most), (tile, count)) in (0..).zip(&mut grid).zip(axes) {
                 *most = self.builder.count(count);
                 let index = self.block_leaf(axis, count);
-                self.symbols.insert(Symbol::Block(tile.dim), index);
+                let symbol = Symbol::Block(tile.dim);
+                self.symbols.insert(symbol, index);
                 let extent = self.context.problem.loop_range(item, tile.dim).extent;
                 let counted = self.blocks_along(tile, count);
                 let typical_count = self.context.typical(&counted);
                 factors[usize::from(axis)].push(counted);
                 let full = extent / tile.size.of(extent);
-                self.axes.push(GridAxis { index, count, full, typical_count });
+                self.axes.push(GridAxis { index, symbol, count, full, typical_count });
             }
             return Ok((grid, blocks(factors)));
         }

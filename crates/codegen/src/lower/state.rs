@@ -95,6 +95,8 @@ impl Stored {
 pub(crate) struct GridAxis {
     /// The block's index.
     pub index: NodeId,
+    /// What footprints call it.
+    pub symbol: Symbol,
     /// The number of blocks.
     pub count: i64,
     /// The number of blocks, from the first, that the end of the image does not cut off.

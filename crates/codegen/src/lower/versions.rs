@@ -21,8 +21,13 @@ impl GridAxis {
 /// Some blocks along an axis of the grid.
 type Blocks = fn(&GridAxis) -> Interval;
 
-/// The lowering of a version of a block, its statements, and the blocks along each axis that run it.
-type Version<Lowering> = (Lowering, Vec<Stmt>, Vec<Interval>);
+/// A version of a block: what was known when it was lowered, its statements, and the blocks along each axis that run it.
+struct Version<'a> {
+    lowering: KernelLowering<'a>,
+    body: Vec<Stmt>,
+    blocks: Vec<Interval>,
+    decisions: usize,
+}
 
 /// The largest margin to try, in blocks. It covers the reach of stencils and their clamps.
 const MAX_MARGIN: i64 = 2;
@@ -31,73 +36,157 @@ const MAX_MARGIN: i64 = 2;
 /// so many is at an edge.
 const WORTH: usize = 12;
 
-impl KernelLowering<'_> {
+/// The most rows of blocks at edges that get versions of their own.
+const MOST_EDGES: usize = 2;
+
+impl<'a> KernelLowering<'a> {
     /// The body of a block. If it removes guards or clamps, blocks away from the edges get their
     /// own version, in which the ranges of the block indices decide them.
     pub fn versions(&mut self) -> Result<Vec<Stmt>, LowerError> {
         let _pass = tracing::debug_span!("versions").entered();
         let axes = self.axes.clone();
         let everywhere = self.block()?;
-        let origins = self.origins.clone();
-        let most = self.decisions(&everywhere);
-        let mut least = most;
-        let mut best = None;
-        if least == 0 || axes.is_empty() || axes.iter().any(|axis| axis.full == 0) {
+        let decisions = self.decisions(&everywhere);
+        if decisions == 0 || axes.is_empty() || axes.iter().any(|axis| axis.full == 0) {
             return Ok(everywhere);
         }
+        let Some(version) = self.away_from_edges(decisions)? else { return Ok(everywhere) };
+        let version = self.widened(version, decisions)?;
+        let Version { lowering, body, blocks, .. } = self.tightened(version)?;
+        let others = std::mem::replace(self, lowering).origins;
+        let origins = std::mem::take(&mut self.origins);
+        let (otherwise, others) = match self.at_edges(&blocks)? {
+            Some(edges) => edges,
+            None => (everywhere, others),
+        };
+        self.restrict(&self.whole_grid());
+        self.origins = origins;
+        Ok(self.chosen(&blocks, body, otherwise, others))
+    }
+
+    /// The version of blocks at some distance of the edges that has the fewest decisions, if it has fewer than `decisions`.
+    fn away_from_edges(&self, decisions: usize) -> Result<Option<Version<'a>>, LowerError> {
+        let (mut least, mut best) = (decisions, None);
         for margin in 0..=MAX_MARGIN {
-            let mut attempt = self.clone();
-            let inside: Vec<Interval> = axes.iter().map(|axis| axis.inside(margin)).collect();
-            for (axis, range) in axes.iter().zip(&inside) {
-                attempt.builder.narrow(axis.index, *range);
-            }
-            let body = attempt.block()?;
-            let decisions = attempt.decisions(&body);
-            if decisions < least {
-                least = decisions;
-                best = Some((attempt, body, inside));
+            let version = self.version(self.axes.iter().map(|axis| axis.inside(margin)).collect())?;
+            if version.decisions < least {
+                least = version.decisions;
+                best = Some(version);
             }
         }
-        let Some(best) = best else { return Ok(everywhere) };
-        let (attempt, inner, inside) = self.widened(&axes, (most, least), best)?;
-        *self = attempt;
-        self.choose_before(origins);
-        for axis in &axes {
-            self.builder.narrow(axis.index, Interval::new(0, axis.count - 1));
-        }
-        let is_inside = self.is_inside(&inside);
-        // A single `if` with an `else`: with two `if`s on opposite conditions, the CUDA compiler
-        // carries the contents of a thread's arrays from the first to the second, and has been seen
-        // to mix them up.
-        Ok(vec![Stmt::If { condition: is_inside, body: inner, otherwise: everywhere }])
+        Ok(best)
     }
 
     /// The version for all full blocks along axes where that brings back next to nothing of what it decides: the first and the
     /// last of three channels are no edges, and a clamp of the column costs little where the rows have hundreds.
-    fn widened(
-        &self,
-        axes: &[GridAxis],
-        (most, mut least): (usize, usize),
-        mut best: Version<Self>,
-    ) -> Result<Version<Self>, LowerError> {
-        for (number, axis) in axes.iter().enumerate() {
-            let mut inside = best.2.clone();
-            inside[number] = axis.inside(0);
-            if inside[number] == best.2[number] {
+    fn widened(&self, mut best: Version<'a>, most: usize) -> Result<Version<'a>, LowerError> {
+        for (number, axis) in self.axes.iter().enumerate() {
+            let mut blocks = best.blocks.clone();
+            blocks[number] = axis.inside(0);
+            if blocks[number] == best.blocks[number] {
                 continue;
             }
-            let mut attempt = self.clone();
-            for (axis, range) in axes.iter().zip(&inside) {
-                attempt.builder.narrow(axis.index, *range);
-            }
-            let body = attempt.block()?;
-            let decisions = attempt.decisions(&body);
-            if decisions.saturating_sub(least) * WORTH <= most.saturating_sub(decisions) && decisions < most {
-                least = decisions;
-                best = (attempt, body, inside);
+            let version = self.version(blocks)?;
+            let brought_back = version.decisions.saturating_sub(best.decisions);
+            if brought_back * WORTH <= most.saturating_sub(version.decisions) && version.decisions < most {
+                best = version;
             }
         }
         Ok(best)
+    }
+
+    /// The version for as many blocks as have no more decisions: stencils do not reach equally far on both sides, and the
+    /// end of an image cuts only its last block.
+    fn tightened(&self, mut best: Version<'a>) -> Result<Version<'a>, LowerError> {
+        for (number, axis) in self.axes.iter().enumerate() {
+            let all = axis.inside(0);
+            for (at_start, at_end) in [(1, 0), (0, 1)] {
+                loop {
+                    let mut blocks = best.blocks.clone();
+                    let Interval { min, max } = blocks[number];
+                    blocks[number] = Interval::new(min - at_start, max + at_end);
+                    if !all.covers(blocks[number]) {
+                        break;
+                    }
+                    let version = self.version(blocks)?;
+                    if version.decisions > best.decisions {
+                        break;
+                    }
+                    best = version;
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// The code of the blocks outside `inside`, and where it comes from, if these are few rows of blocks. Each row has a version in
+    /// which the index of its blocks is a number: once loops are unrolled, that decides whatever depends on it.
+    fn at_edges(&mut self, inside: &[Interval]) -> Result<Option<(Vec<Stmt>, Vec<Origin>)>, LowerError> {
+        let mut rows = Vec::new();
+        let mut blocks = self.whole_grid();
+        for (number, range) in inside.iter().enumerate() {
+            let all = blocks[number];
+            for block in (all.min..range.min).chain(range.max + 1..=all.max).take(MOST_EDGES + 1) {
+                blocks[number] = Interval::new(block, block);
+                rows.push(blocks.clone());
+            }
+            // The rows of the next axis need not include these.
+            blocks[number] = *range;
+        }
+        if rows.len() > MOST_EDGES {
+            return Ok(None);
+        }
+        let mut versions = Vec::new();
+        for blocks in rows {
+            let Version { lowering, body, blocks, .. } = self.version(blocks)?;
+            *self = lowering;
+            versions.push((body, std::mem::take(&mut self.origins), blocks));
+        }
+        self.restrict(&self.whole_grid());
+        // Blocks that are in no other row are in the last one.
+        let Some((mut code, mut origins, _)) = versions.pop() else { return Ok(None) };
+        for (body, of_body, blocks) in versions.into_iter().rev() {
+            self.origins = of_body;
+            code = self.chosen(&blocks, body, code, origins);
+            origins = std::mem::take(&mut self.origins);
+        }
+        Ok(Some((code, origins)))
+    }
+
+    /// Lowers the block for some blocks of the grid.
+    fn version(&self, blocks: Vec<Interval>) -> Result<Version<'a>, LowerError> {
+        let mut lowering = self.clone();
+        lowering.restrict(&blocks);
+        let body = lowering.block()?;
+        let decisions = lowering.decisions(&body);
+        Ok(Version { lowering, body, blocks, decisions })
+    }
+
+    /// From now on, code is for these blocks along each axis. An index with one value is a number.
+    fn restrict(&mut self, blocks: &[Interval]) {
+        for (axis, range) in self.axes.clone().iter().zip(blocks) {
+            self.builder.narrow(axis.index, *range);
+            let index = if range.min == range.max { self.builder.int(range.min) } else { axis.index };
+            self.symbols.insert(axis.symbol, index);
+        }
+    }
+
+    fn whole_grid(&self) -> Vec<Interval> {
+        self.axes.iter().map(|axis| Interval::new(0, axis.count - 1)).collect()
+    }
+
+    /// A choice between two versions. A single `if` with an `else`: with two `if`s on opposite conditions, the CUDA compiler
+    /// carries the contents of a thread's arrays from the first to the second, and has been seen to mix them up.
+    fn chosen(
+        &mut self,
+        blocks: &[Interval],
+        body: Vec<Stmt>,
+        otherwise: Vec<Stmt>,
+        others: Vec<Origin>,
+    ) -> Vec<Stmt> {
+        let condition = self.is_inside(blocks);
+        self.choose_before(others);
+        vec![Stmt::If { condition, body, otherwise }]
     }
 
     /// The body of a block whose sizes are given at launch. Blocks get further versions under the conditions that remove
@@ -161,6 +250,10 @@ impl KernelLowering<'_> {
         let mut conditions = Vec::new();
         for (axis, range) in self.axes.clone().iter().zip(ranges) {
             let (first, last) = (self.builder.int(range.min), self.builder.int(range.max));
+            if first == last {
+                conditions.push(self.builder.binary(BinaryOp::Eq, axis.index, first));
+                continue;
+            }
             conditions.push(self.builder.binary(BinaryOp::Le, first, axis.index));
             conditions.push(self.builder.binary(BinaryOp::Le, axis.index, last));
         }
