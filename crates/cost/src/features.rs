@@ -22,6 +22,7 @@ mod atomics;
 mod block;
 mod flatten;
 mod form;
+mod keep;
 mod merged;
 mod operations;
 mod reads;

@@ -245,6 +245,13 @@ fn sizes(app: &App) -> Vec<(&'static str, f64)> {
     }
 }
 
+/// The hand-written schedule of an app.
+fn by_hand(app: &App, workload: &Workload) -> Schedule {
+    let path = format!("{}/../../apps/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), app.name);
+    let text = std::fs::read_to_string(path).expect("the schedule is there");
+    Schedule::parse(&text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
 /// Every app by default, as written by hand, and at random.
 #[test]
 fn blocks_of_apps_do_what_features_say() {
@@ -254,9 +261,7 @@ fn blocks_of_apps_do_what_features_say() {
         let problem = problem(&workload);
         let default = Schedule::default_for(&problem);
         compare(&workload, &problem, &default, &format!("{} by default", app.name), &mut score);
-        let path = format!("{}/../../apps/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), app.name);
-        let text = std::fs::read_to_string(path).expect("the schedule is there");
-        let schedule = Schedule::parse(&text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+        let schedule = by_hand(app, &workload);
         compare(&workload, &problem, &schedule, &format!("{} by hand", app.name), &mut score);
         let schedule = Schedule::random(&problem, 0);
         let label = format!("{}:\n{}", app.name, schedule.to_text(&workload.pipeline));
@@ -409,6 +414,18 @@ fn blocks_with_lanes_do_what_features_say() {
     assert!(score.wrong.is_empty(), "{}", score.wrong.join("\n"));
     // All numbers of five arrays, the shuffles, and the points of four Funcs.
     assert_eq!((score.claimed, score.others), (4 * (5 * 3 + 1 + 4), 0.0));
+}
+
+/// What lanes load at points that the loops of the block do not move is loaded once, before the loops.
+#[test]
+fn blocks_that_keep_values_over_loops_do_what_features_say() {
+    let app = warploom_apps::find("nl_means").expect("it is an app");
+    let workload = workload(app, &[("W", 200.0), ("H", 300.0), ("search_area", 3.0)]);
+    let problem = problem(&workload);
+    let mut score = Score::default();
+    compare(&workload, &problem, &by_hand(app, &workload), "nl_means", &mut score);
+    assert!(score.wrong.is_empty(), "{}", score.wrong.join("\n"));
+    assert!(score.claimed > 20, "{} numbers are exact", score.claimed);
 }
 
 /// A random pipeline with data.

@@ -153,11 +153,17 @@ impl KernelLowering<'_> {
         self.symbols.insert(Symbol::Loop(id), iteration);
         let (times, waits) = (self.builder.count(count), self.barriers.of_loop(id));
         let before = self.barrier(waits.before);
+        let (began, noted) = (self.begin_keeping(body, waits.before), self.origins.len());
         self.note(Place::Over(id), 1);
         let mut body = self.items(body)?;
         body.extend(self.barrier(waits.at_end));
         let around = Stmt::For { var, count: times, limit, unrolled: false, body };
-        Ok(before.into_iter().chain([around]).collect())
+        let kept = self.end_keeping(began);
+        if !kept.is_empty() {
+            let statements = every_stmt(&kept).count();
+            self.origins.insert(noted, Origin { place: Place::Over(id), statements });
+        }
+        Ok(before.into_iter().chain(kept).chain([around]).collect())
     }
 
     pub fn barrier(&mut self, stands: bool) -> Option<Stmt> {

@@ -3,6 +3,8 @@
 //! Every lane computes its part and takes part in the shuffles, also if it has no point of the nest itself. So nothing here is
 //! under a guard that differs between the lanes of a warp, except single statements that would read memory out of bounds.
 
+use ahash::AHashMap;
+use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, Value};
 use warploom_schedule::LoopKind;
@@ -10,6 +12,7 @@ use warploom_schedule::schedule::{Item, RegisterFootprint, Symbol};
 
 use crate::ir::{Leaf, NodeId, NodeKind, Space, Stmt, WARP, every_stmt};
 use crate::lower::error::LowerError;
+use crate::lower::nest::{Placed, Position};
 use crate::lower::nesting::Nesting;
 use crate::lower::registers::Part;
 use crate::lower::stage::Subject;
@@ -30,6 +33,7 @@ impl KernelLowering<'_> {
         let stores = self.stores(Nesting::default(), subject, vars, rvars)?;
         let guard = self.builder.all(guards);
         if self.builder.known(guard).is_some_and(|value| value.bits() != 0) || self.is_harmless(&stores) {
+            let stores = self.keep_loads(&nesting, stores);
             return Ok(nesting.around(&mut self.builder, stores));
         }
         let mut body = self.zeros(subject.item, &at)?;
@@ -37,6 +41,63 @@ impl KernelLowering<'_> {
         guarded.require(guard);
         body.extend(guarded.around(&mut self.builder, stores));
         Ok(nesting.around(&mut self.builder, body))
+    }
+
+    /// A thread's own points under the guard of its lane. Where they are values of the thread that no other one reads, lanes without
+    /// a point compute the last one instead of stepping aside: the CUDA compiler moves no load across a branch.
+    pub fn around_points(
+        &mut self,
+        points: Nesting,
+        placed: &Placed<'_>,
+        start: &Position,
+        own: Vec<Stmt>,
+    ) -> Vec<Stmt> {
+        match self.last_points(&points, placed, start, &own) {
+            Some(stmts) => stmts,
+            None => points.around(&mut self.builder, own),
+        }
+    }
+
+    /// A thread's own points, or the last ones where the guard of its lane does not hold; `None` if they cannot be computed there.
+    fn last_points(
+        &mut self,
+        points: &Nesting,
+        placed: &Placed<'_>,
+        start: &Position,
+        own: &[Stmt],
+    ) -> Option<Vec<Stmt>> {
+        let lane = placed.footprint.all_lanes?;
+        let (offset, last) = start.offset_and_last(lane);
+        let end = self.builder.int(last);
+        let is_in_box = self.builder.binary(BinaryOp::Le, offset, end);
+        if points.only_condition() != Some(is_in_box) {
+            return None;
+        }
+        let [(tile, step)] = self.builder.linear(offset).terms[..] else { return None };
+        let (mut around, range) = (Nesting::default(), Interval::new(0, last / step));
+        let last = self.builder.int(range.max);
+        let nearest = self.builder.binary(BinaryOp::Min, tile, last);
+        let name = format!("{}_point", placed.subject.name(lane));
+        let nearest = around.bind(&mut self.builder, name, nearest, range);
+        let own = self.with_loads_at(own, tile, nearest);
+        Some(around.around(&mut self.builder, own))
+    }
+
+    /// Statements that load from memory as if a variable had another value.
+    fn with_loads_at(&mut self, stmts: &[Stmt], var: NodeId, value: NodeId) -> Vec<Stmt> {
+        let exprs = &self.builder.exprs;
+        let operands = every_stmt(stmts).flat_map(Stmt::operands);
+        let loads = exprs.reachable(operands).into_iter().filter_map(|id| match exprs[id].kind {
+            NodeKind::Load(array) if self.arrays[array].space != Space::Thread => Some(id),
+            _ => None,
+        });
+        let loads: Vec<NodeId> = loads.collect();
+        let (mut moved, mut kept) = (AHashMap::from([(var, value)]), AHashMap::new());
+        for load in loads {
+            let new = self.replaced_value(load, &mut moved);
+            kept.insert(load, new);
+        }
+        self.all_replaced(stmts, &mut kept)
     }
 
     /// Whether statements can run at points where they are not needed: they access only registers, in bounds.

@@ -37,6 +37,7 @@ mod carry;
 mod context;
 mod copy;
 mod error;
+mod keep;
 mod kernel;
 mod lanes;
 mod layout;

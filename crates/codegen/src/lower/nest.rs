@@ -35,6 +35,12 @@ impl Position {
         }
     }
 
+    /// The offset along a loop, and the last one in its box.
+    pub fn offset_and_last(&self, dim: LoopKind) -> (NodeId, i64) {
+        let (own, d, offset) = self.place(dim);
+        (offset, own.extent[d] - 1)
+    }
+
     /// The box of a loop, the loop's dimension there, and its offset.
     fn place(&self, dim: LoopKind) -> (&Box, usize, NodeId) {
         match dim {
@@ -81,6 +87,7 @@ impl KernelLowering<'_> {
     fn start(&mut self, placed: &Placed<'_>) -> Position {
         // In another nest, the same point may be read from other memory.
         self.inlined.clear();
+        self.digits.clear();
         let footprint = placed.footprint;
         let start = self.builder.int(0);
         Position {
@@ -256,14 +263,14 @@ impl KernelLowering<'_> {
         let mut body = self.registers(placed, None)?;
         let points = self.points_of_lane(placed, start);
         let own = self.own_points(placed, start)?;
-        body.extend(points.around(&mut self.builder, own));
+        body.extend(self.around_points(points, placed, start, own));
         Ok(body)
     }
 
     /// Where a thread's own points stand, after what lanes without points compute too.
     pub fn points_of_lane(&mut self, placed: &Placed<'_>, start: &Position) -> Nesting {
         let mut points = Nesting::default();
-        if let Some(lane) = placed.footprint.lanes {
+        if let Some(lane) = placed.footprint.lanes.or(placed.footprint.all_lanes) {
             self.guard_tile(&mut points, placed, start, lane);
         }
         points.enter(&mut self.builder);
@@ -339,7 +346,9 @@ impl KernelLowering<'_> {
             let along = self.builder.binary(BinaryOp::Div, thread, divisor);
             let along = self.builder.binary(BinaryOp::Mod, along, extent);
             let (name, range) = (format!("{}_thread", subject.name(dim)), Interval::new(0, count - 1));
-            let along = lanes.bind(&mut self.builder, name, along, range);
+            let value = along;
+            let along = lanes.bind(&mut self.builder, name, value, range);
+            self.digits.insert(along, value);
             *position.offset(dim) = along;
             self.add_lane(along, below);
             below *= count;
@@ -370,7 +379,7 @@ impl KernelLowering<'_> {
             self.symbols.insert(Symbol::Thread(dim), tile);
             *offset = self.builder.scale(tile, serial);
             // All lanes compute what a warp shares.
-            if footprint.lanes != Some(dim) {
+            if footprint.lanes != Some(dim) && footprint.all_lanes != Some(dim) {
                 self.guard_tile(outer, placed, position, dim);
             }
         }
@@ -432,8 +441,8 @@ impl KernelLowering<'_> {
 
     /// Keeps a loop inside its box.
     fn guard_box(&mut self, nesting: &mut Nesting, position: &Position, kind: LoopKind) {
-        let (own, d, offset) = position.place(kind);
-        let last = self.builder.int(own.extent[d] - 1);
+        let (offset, last) = position.offset_and_last(kind);
+        let last = self.builder.int(last);
         nesting.require(self.builder.guard(offset, last));
     }
 

@@ -60,6 +60,23 @@ impl Nesting {
         step
     }
 
+    /// The loops opened so far, if all of them are unrolled and nothing else is around them.
+    pub fn unrolled_loops(&self) -> Option<Vec<(VarId, u32)>> {
+        let of = |frame: &Frame| match *frame {
+            Frame::For { var, count, limit: None, unrolled: true } => Some((var, count)),
+            _ => None,
+        };
+        self.frames.iter().map(of).collect()
+    }
+
+    /// The condition around everything, if there is nothing else.
+    pub fn only_condition(&self) -> Option<NodeId> {
+        match (&self.frames[..], &self.conditions[..]) {
+            ([Frame::If(condition)], []) => Some(*condition),
+            _ => None,
+        }
+    }
+
     /// Guards everything that follows with a condition.
     pub fn require(&mut self, condition: NodeId) {
         self.conditions.push(condition);

@@ -29,6 +29,7 @@ use crate::ir::{Array, ArrayId, BufferId, Leaf, NodeId, Origin};
 use crate::lower::carry::Carried;
 use crate::lower::context::Context;
 use crate::lower::error::LowerError;
+use crate::lower::keep::Keeping;
 use crate::lower::layout::Layout;
 use crate::lower::shuffle::Shuffles;
 use crate::lower::sizes::Scalars;
@@ -128,6 +129,10 @@ pub(crate) struct KernelLowering<'a> {
     pub symbols: AHashMap<Symbol, NodeId>,
     /// The number of the slice that is being lowered, by the first of the loops that copy it ahead.
     pub slices: AHashMap<LoopId, NodeId>,
+    /// What moves before the loops of the block that are being lowered.
+    pub keeping: Option<Keeping>,
+    /// The values of the thread variables of the nest that is being lowered.
+    pub digits: AHashMap<NodeId, NodeId>,
     /// What the scan that is being lowered wrote last.
     pub carried: Option<Carried>,
     threads: u32,
@@ -173,6 +178,8 @@ impl<'a> KernelLowering<'a> {
             vectors: AHashMap::new(),
             symbols,
             slices: AHashMap::new(),
+            keeping: None,
+            digits: AHashMap::new(),
             carried: None,
             threads: within(&name, "threads in a block", plan.threads, limit)?,
             barriers: debug_span!("barriers").in_scope(|| context.plan.barriers(id)),

@@ -67,9 +67,9 @@ impl KernelLowering<'_> {
     pub fn take_points(&mut self) -> Option<KernelPoints> {
         let mut points = self.points.take()?;
         let local = |array: ArrayId| {
-            if let Some((key, _)) = self.vectors.iter().find(|(_, registers)| **registers == array)
-                && let Space::Global(buffer) = self.arrays[key.array].space
-            {
+            let copied = self.vectors.iter().find(|(_, registers)| **registers == array);
+            let array = copied.map_or(array, |(key, _)| key.array);
+            if let Space::Global(buffer) = self.arrays[array].space {
                 return in_buffer(self.context, buffer);
             }
             let (&(kept, value), _) = self.kept.iter().find(|(_, kept)| **kept == array)?;

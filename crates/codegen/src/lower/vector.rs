@@ -244,7 +244,12 @@ impl KernelLowering<'_> {
         nesting.around(&mut self.builder, vec![moved(start, place)])
     }
 
-    /// A statement of a loop with the loads that are in registers.
+    /// Statements with other values in place of some.
+    pub fn all_replaced(&mut self, stmts: &[Stmt], values: &mut AHashMap<NodeId, NodeId>) -> Vec<Stmt> {
+        stmts.iter().map(|stmt| self.replaced(stmt, values)).collect()
+    }
+
+    /// A statement with other values in place of some.
     fn replaced(&mut self, stmt: &Stmt, values: &mut AHashMap<NodeId, NodeId>) -> Stmt {
         let mut of = |id: NodeId| self.replaced_value(id, values);
         match *stmt {
@@ -265,12 +270,21 @@ impl KernelLowering<'_> {
                 );
                 Stmt::Atomic { op, array, index: to, value: new }
             }
+            Stmt::For { var, count, limit, unrolled, ref body } => {
+                Stmt::For { var, count, limit, unrolled, body: self.all_replaced(body, values) }
+            }
+            Stmt::If { condition, ref body, ref otherwise } => {
+                let condition = of(condition);
+                let (body, otherwise) =
+                    (self.all_replaced(body, values), self.all_replaced(otherwise, values));
+                Stmt::If { condition, body, otherwise }
+            }
             ref other => other.clone(),
         }
     }
 
-    /// An expression with the loads that are in registers. Keeps what it finds.
-    fn replaced_value(&mut self, root: NodeId, values: &mut AHashMap<NodeId, NodeId>) -> NodeId {
+    /// An expression with other values in place of some. Keeps what it finds.
+    pub fn replaced_value(&mut self, root: NodeId, values: &mut AHashMap<NodeId, NodeId>) -> NodeId {
         for id in self.builder.exprs.reachable([root]) {
             if values.contains_key(&id) {
                 continue;

@@ -37,7 +37,11 @@ const MAX_MARGIN: i64 = 2;
 const WORTH: usize = 12;
 
 /// The most rows of blocks at edges that get versions of their own.
-const MOST_EDGES: usize = 2;
+const MOST_EDGES: usize = 4;
+
+/// They get them if a block of the grid is rid of this many decisions on average, by halves. Versions for the edges make the kernel
+/// longer, and may take more registers than all others.
+const WORTH_EDGES: i64 = 3;
 
 impl<'a> KernelLowering<'a> {
     /// The body of a block. If it removes guards or clamps, blocks away from the edges get their
@@ -52,10 +56,11 @@ impl<'a> KernelLowering<'a> {
         }
         let Some(version) = self.away_from_edges(decisions)? else { return Ok(everywhere) };
         let version = self.widened(version, decisions)?;
-        let Version { lowering, body, blocks, .. } = self.tightened(version)?;
+        let Version { lowering, body, blocks, decisions: left } = self.tightened(version)?;
+        let removed = decisions.saturating_sub(left);
         let others = std::mem::replace(self, lowering).origins;
         let origins = std::mem::take(&mut self.origins);
-        let (otherwise, others) = match self.at_edges(&blocks)? {
+        let (otherwise, others) = match self.at_edges(&blocks, removed)? {
             Some(edges) => edges,
             None => (everywhere, others),
         };
@@ -119,9 +124,19 @@ impl<'a> KernelLowering<'a> {
         Ok(best)
     }
 
-    /// The code of the blocks outside `inside`, and where it comes from, if these are few rows of blocks. Each row has a version in
-    /// which the index of its blocks is a number: once loops are unrolled, that decides whatever depends on it.
-    fn at_edges(&mut self, inside: &[Interval]) -> Result<Option<(Vec<Stmt>, Vec<Origin>)>, LowerError> {
+    /// The code of the blocks outside `inside`, and where it comes from, if these are few rows of blocks that make `removed` decisions
+    /// more than others. Each row has a version in which the index of its blocks is a number: once loops are unrolled, that decides
+    /// whatever depends on it.
+    fn at_edges(
+        &mut self,
+        inside: &[Interval],
+        removed: usize,
+    ) -> Result<Option<(Vec<Stmt>, Vec<Origin>)>, LowerError> {
+        let all: i64 = self.axes.iter().map(|axis| axis.count).product();
+        let outside = all - inside.iter().map(|range| range.max - range.min + 1).product::<i64>();
+        if (removed as i64).saturating_mul(outside) * 2 < WORTH_EDGES * all {
+            return Ok(None);
+        }
         let mut rows = Vec::new();
         let mut blocks = self.whole_grid();
         for (number, range) in inside.iter().enumerate() {

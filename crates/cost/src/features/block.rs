@@ -12,6 +12,7 @@ use warploom_schedule::{KernelId, LoopId, NestId, NodeId, Source};
 
 use crate::features::Featurizer;
 use crate::features::flatten::Flat;
+use crate::features::keep::Keeping;
 use crate::features::reads::{Reads, Scope};
 use crate::features::registers::Registers;
 use crate::features::row::{Computed, KernelShape, Work};
@@ -115,12 +116,14 @@ fn cut_blocks(problem: &Problem, plan: &Plan<'_>, kernel: &KernelPlan<'_>) -> f6
 /// The state of one kernel while its nests are analysed.
 pub(crate) struct Block<'k, 's> {
     pub items: &'k mut Items<'s>,
-    id: KernelId,
+    pub id: KernelId,
     pub plan: &'s KernelPlan<'s>,
     pub units: Units,
     pub shape: KernelShape,
     /// Iterations of the loops inside the block that enclose the nest.
     pub over: f64,
+    /// What threads keep in registers over the loops around the nest.
+    pub keeping: Option<Keeping>,
     /// Inputs whose copy can be read.
     staged: SmallVec<[InputId; 4]>,
     /// The number of the nest.
@@ -151,6 +154,7 @@ impl<'k, 's> Block<'k, 's> {
             units,
             shape,
             over: 1.0,
+            keeping: None,
             staged: SmallVec::new(),
             number: 0,
             rows: Vec::with_capacity(USUAL_ROWS),
@@ -218,8 +222,10 @@ impl<'k, 's> Block<'k, 's> {
                 Stepped::Run(nest) => self.nest(nest),
                 Stepped::Loop(id, body) => {
                     let (depth, over) = (self.items.around.depth(), self.over);
+                    let began = self.begin_keeping(id, body);
                     self.over *= self.items.enter_loop(id, AxisKind::Over);
                     self.body(body);
+                    self.keeping.take_if(|_| began);
                     self.items.around.leave(depth);
                     self.over = over;
                 }
@@ -282,6 +288,11 @@ impl<'k, 's> Block<'k, 's> {
         if !registers.is_empty() {
             self.registers(walk, (nest, footprint), &registers, held);
         }
+        let everywhere = footprint.all_lanes.map(|lanes| {
+            let (around, lowest) = (self.items.around.clone(), &self.items.plan.lowest);
+            Walk::of_warps(around, (footprint, lanes), self.shape.threads, lowest)
+        });
+        let walk = everywhere.as_ref().unwrap_or(walk);
         let flat = self.flat(stage);
         let work = Work {
             nest: Some(nest),
@@ -354,7 +365,7 @@ impl<'k, 's> Block<'k, 's> {
         }
     }
 
-    fn node_of(&self, item: Item) -> NodeId {
+    pub fn node_of(&self, item: Item) -> NodeId {
         match item {
             Item::Stage(stage) => self.items.problem.dag().func_node(stage.func),
             Item::Input(input) => self.items.problem.dag().input_node(input),

@@ -19,6 +19,8 @@ pub(crate) type Registers<'f> = [(FuncId, &'f RegisterFootprint)];
 pub(crate) struct Shared<'w> {
     /// The walk of all lanes. They compute what they can at points that the block does not need, and exchange them.
     everywhere: &'w Walk,
+    /// Whether some lanes do not compute their points.
+    pub guarded: bool,
     /// Whether all lanes set their points to zero first, because some do not compute them.
     zeros: bool,
     /// The points that a lane gets from others, for each that it computes.
@@ -36,7 +38,9 @@ impl Block<'_, '_> {
     ) {
         let lowest = &self.items.plan.lowest;
         let around = || self.items.around.clone();
-        let warps = footprint.lanes.map(|_| Walk::of_warps(around(), footprint, self.shape.threads, lowest));
+        let warps = footprint
+            .lanes
+            .map(|lanes| Walk::of_warps(around(), (footprint, lanes), self.shape.threads, lowest));
         let threads = warps.as_ref().unwrap_or(walk);
         let rows = footprint.slides.map_or(1, |dim| footprint.share(dim).1);
         for (func, own) in registers {
@@ -62,8 +66,9 @@ impl Block<'_, '_> {
                     everywhere.exact &=
                         self.is_inside_everywhere(&self.work((stage, nest), &everywhere, &flat, registers));
                 }
-                let zeros = needed.is_some() && number == 0;
-                let shared = Shared { everywhere: &everywhere, zeros, taken: own.points_from_lanes() };
+                let guarded = needed.is_some();
+                let (zeros, taken) = (guarded && number == 0, own.points_from_lanes());
+                let shared = Shared { everywhere: &everywhere, guarded, zeros, taken };
                 let walk = needed.as_ref().unwrap_or(&everywhere);
                 let work = self.work((stage, nest), walk, &flat, registers);
                 self.compute(&Work { lanes: Some(shared), ..work }, held);
@@ -81,7 +86,7 @@ impl Block<'_, '_> {
 
     /// Counts what lanes do to the points of a stage beside computing them: zeros, and points that they get from each other.
     pub fn exchanged(&mut self, work: &Work<'_>, own: &Place, totals: &mut Totals) {
-        let Some(Shared { everywhere, zeros, taken }) = work.lanes else { return };
+        let Some(Shared { everywhere, zeros, taken, .. }) = work.lanes else { return };
         for group in &work.flat.stores {
             let each = Moves::new(everywhere, group).traffic(own, self.units, all, false).0;
             let taken = each.times(taken);

@@ -45,6 +45,7 @@ pub(crate) struct KernelShape {
 }
 
 /// A stage at its position in the kernel.
+#[derive(Clone, Copy)]
 pub(crate) struct Work<'w> {
     pub source: RowSource,
     pub node: NodeId,
@@ -188,6 +189,11 @@ impl Block<'_, '_> {
             if !group.own && self.is_in_warps(group.node) {
                 totals
                     .add_shuffles(moves.traffic(&place, self.units, |kind| kind == AxisKind::Over, false).0);
+            }
+            if self.keeps(work, group, &moves, &place) {
+                let once = work.walk.before_loops();
+                self.load(&Work { walk: &once, ..*work }, group, &place, all, &mut totals, reads);
+                continue;
             }
             self.load(work, group, &place, all, &mut totals, reads);
         }

@@ -18,6 +18,9 @@ use crate::schedule::tree::{Item, Storage};
 /// Threads per block, if all stages of the block have flat loops.
 pub const FLAT_THREADS: u64 = 256;
 
+/// The most values of shared memory that a thread keeps in registers over the loops of a block.
+pub const MOST_KEPT: u32 = 64;
+
 /// The alignment of arrays in shared memory, in bytes.
 pub const SHARED_ALIGNMENT: u64 = 16;
 
@@ -129,6 +132,9 @@ pub struct NestFootprint {
     pub shuffled: NodeSet,
     /// The dimension along which each warp is a row of threads that share the Funcs in their registers.
     pub lanes: Option<LoopKind>,
+    /// The dimension along which lanes without a point compute the last one, into values of their own that nobody reads. So
+    /// lanes that share registers do not part for points that are values of the thread.
+    pub all_lanes: Option<LoopKind>,
     /// The dimension along which a thread computes its points one row at a time, with what it has in registers.
     pub slides: Option<LoopKind>,
 }

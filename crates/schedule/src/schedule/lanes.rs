@@ -8,13 +8,15 @@
 use warploom_lang::FuncId;
 
 use crate::dag::LoopKind;
+use crate::ids::KernelId;
 use crate::rational::Rational;
-use crate::schedule::footprint::{Footprint, Spread, StagedFootprint, ThreadLoop};
+use crate::schedule::footprint::{AxisKind, Footprint, NestFootprint, Spread, StagedFootprint, ThreadLoop};
 use crate::schedule::problem::Problem;
 use crate::schedule::reach::Reach;
 use crate::schedule::symbol::Symbol;
+use crate::schedule::trace::Tracer;
 use crate::schedule::tree::Nest;
-use crate::schedule::warps::WARP;
+use crate::schedule::warps::{WARP, is_settled};
 
 /// The fewest bytes that a shuffle exchanges.
 const LEAST_BYTES: usize = 4;
@@ -62,6 +64,33 @@ impl Problem {
         match decl.types.iter().map(|ty| ty.bytes()).find(|bytes| *bytes < LEAST_BYTES) {
             Some(bytes) => Err(Unshared::Bytes(bytes)),
             None => Ok(Some(Spread { dim, step })),
+        }
+    }
+}
+
+impl Tracer<'_> {
+    /// Finds the values of threads that lanes which share registers compute, and notes in the footprints of all their stages that
+    /// lanes without a point compute the last one.
+    pub(super) fn compute_in_all_lanes(&self, kernel: KernelId, nests: &mut [Option<NestFootprint>]) {
+        let infos = self.plan.nests_of(kernel);
+        for number in 0..infos.len() {
+            let Some(lane) = nests[number].as_ref().and_then(|nest| nest.lanes) else { continue };
+            let Some(func) = infos[number].stage().map(|stage| stage.func) else { continue };
+            let of_func = || (0..infos.len()).filter(|other| infos[*other].computes(func));
+            let fits = |other: usize| {
+                let (info, nest) = (&infos[other], nests[other].as_ref()?);
+                let alike = nest.lanes == Some(lane) || nest.registers.is_empty();
+                let row = nest.axes_of(AxisKind::Lane).next()?;
+                let whole = (row.dim, row.count) == (lane, i64::from(WARP)) && is_settled(nest, lane);
+                Some(info.nest.storage.is_private() && nest.slides.is_none() && alike && whole)
+            };
+            let all = of_func().count() == self.problem.pipeline().funcs()[func].stages.len();
+            if all && of_func().all(|other| fits(other) == Some(true)) {
+                let of_func: Vec<usize> = of_func().collect();
+                for other in of_func {
+                    nests[other].iter_mut().for_each(|nest| nest.all_lanes = Some(lane));
+                }
+            }
         }
     }
 }

@@ -88,8 +88,9 @@ pub use change::{Change, ChangeError};
 pub use coverage::{Coverage, Decision, Share, StageKind};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use footprint::{
-    Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, LaunchExtent, MAX_REGISTER_BYTES, NestFootprint,
-    RegisterFootprint, Rows, SHARED_ALIGNMENT, Spread, StagedFootprint, ThreadLoop, row_dimension, strides,
+    Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, LaunchExtent, MAX_REGISTER_BYTES, MOST_KEPT,
+    NestFootprint, RegisterFootprint, Rows, SHARED_ALIGNMENT, Spread, StagedFootprint, ThreadLoop,
+    row_dimension, strides,
 };
 pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};
 pub use legality::{ASYNC_DEPTHS, MAX_PRIVATE_BYTES, SMALL_EXTENT};

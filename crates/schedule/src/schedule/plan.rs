@@ -154,6 +154,25 @@ pub enum Stepped<'a, T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Body<'a, T>(&'a [Step<T>]);
 
+impl Plan<'_> {
+    /// The items that nests compute or copy in a body.
+    pub fn items_in(&self, body: Body<'_, NestId>) -> Vec<Item> {
+        let mut items = Vec::new();
+        for step in body {
+            match step {
+                Stepped::Run(nest) => items.push(self.nests[nest].nest.item),
+                Stepped::Loop(_, body) => items.extend(self.items_in(body)),
+            }
+        }
+        items
+    }
+
+    /// Whether a loop of a kernel runs more than once, and all of its iterations alike.
+    pub fn repeats(&self, id: LoopId) -> bool {
+        self.loops[id].count > 1 && self.copied_ahead(id).is_empty()
+    }
+}
+
 impl<T: Copy> Steps<T> {
     /// The whole sequence.
     pub fn body(&self) -> Body<'_, T> {

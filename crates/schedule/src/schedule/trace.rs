@@ -197,6 +197,7 @@ impl<'a> Tracer<'a> {
         let nests = &mut nests[info.nests.start.index()..info.nests.end.index()];
         let threads = nests.iter().flatten().filter_map(NestFootprint::thread_count).max();
         let threads = threads.unwrap_or(FLAT_THREADS);
+        self.compute_in_all_lanes(id, nests);
         let in_warps = self.exchange_in_warps(id, nests, threads);
         (counts, threads, self.allocations(id, nests, &required, &in_warps, threads))
     }
@@ -270,6 +271,7 @@ impl<'a> Tracer<'a> {
             exchanged: exchanges.then(|| self.problem.node(read)),
             shuffled: NodeSet::default(),
             lanes,
+            all_lanes: None,
             slides,
         })
     }

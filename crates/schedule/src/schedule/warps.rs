@@ -279,7 +279,7 @@ impl Sum {
 }
 
 /// Whether each thread of a nest has at most one point along a loop.
-fn is_settled(nest: &NestFootprint, dim: LoopKind) -> bool {
+pub(super) fn is_settled(nest: &NestFootprint, dim: LoopKind) -> bool {
     let (threads, serial) = nest.share(dim);
     serial == 1 && nest.extent(dim) <= threads
 }

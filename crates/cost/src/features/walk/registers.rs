@@ -1,6 +1,7 @@
 //! The walks of Funcs that a nest has in registers.
 
 use smallvec::SmallVec;
+use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Footprint, NestFootprint, Reach, RegisterFootprint};
 
 use crate::features::walk::{Around, Axis, AxisKind, Case, Linear, Walk};
@@ -30,9 +31,23 @@ impl RegisterStage<'_> {
 }
 
 impl Walk {
-    /// The walk of the threads that compute what a nest has in registers if lanes share it: all of a warp.
-    pub fn of_warps(around: Around, footprint: &NestFootprint, threads: i64, lowest: &[Vec<Reach>]) -> Walk {
-        Walk::over(around, footprint, footprint.lanes, threads, lowest)
+    /// The walk of the threads of a nest, with all lanes of each warp along a dimension.
+    pub fn of_warps(
+        around: Around,
+        (footprint, lanes): (&NestFootprint, LoopKind),
+        threads: i64,
+        lowest: &[Vec<Reach>],
+    ) -> Walk {
+        Walk::over(around, footprint, Some(lanes), threads, lowest)
+    }
+
+    /// The walk of what moves before the loops of the block.
+    pub fn before_loops(&self) -> Walk {
+        let mut walk = self.clone();
+        for axis in walk.around.axes.iter_mut().filter(|axis| axis.kind == AxisKind::Over) {
+            axis.count = 1;
+        }
+        walk
     }
 
     /// The walk of a stage in registers: the threads and rounds of the nest, and the points that each thread computes.

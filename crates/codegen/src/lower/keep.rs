@@ -1,0 +1,153 @@
+//! Values of shared memory that a thread keeps in registers over the loops of a block.
+//!
+//! A Func in registers may read shared memory at points that no loop of the block moves, in every iteration anew. The CUDA compiler
+//! leaves such loads in loops with shuffles, so they move before the loops here.
+
+use ahash::AHashMap;
+use warploom_lang::Type;
+use warploom_schedule::NestId;
+use warploom_schedule::schedule::{Body, MOST_KEPT};
+
+use crate::ir::{Array, ArrayId, KernelNode, Leaf, NodeId, NodeKind, Space, Stmt, VarId};
+use crate::lower::nesting::Nesting;
+use crate::lower::state::{KernelLowering, Read, VectorKey, read_of};
+use crate::points::Key;
+
+/// What moves before the loops that are being lowered.
+#[derive(Clone, Default)]
+pub(crate) struct Keeping {
+    /// The shared arrays that nothing in the loops writes.
+    arrays: Vec<ArrayId>,
+    /// The loads that have moved, and their values.
+    loads: usize,
+    elements: u32,
+    /// The statements before the loops.
+    before: Vec<Stmt>,
+}
+
+impl KernelLowering<'_> {
+    /// Begins the outermost loop of a block, unless threads do not wait for each other before it. Returns whether it did.
+    pub fn begin_keeping(&mut self, body: Body<'_, NestId>, waits: bool) -> bool {
+        if self.keeping.is_some() || !waits {
+            return false;
+        }
+        let inside: Vec<Read> = self.context.plan.items_in(body).into_iter().map(read_of).collect();
+        let outside = self.local.iter().filter(|((read, _), stored)| {
+            let is_shared = self.arrays[stored.array].space == Space::Shared && stored.slice.is_none();
+            is_shared && !inside.contains(read)
+        });
+        let arrays = outside.map(|(_, stored)| stored.array).collect();
+        self.keeping = Some(Keeping { arrays, ..Keeping::default() });
+        true
+    }
+
+    /// Ends it, and returns the statements before the loop.
+    pub fn end_keeping(&mut self, began: bool) -> Vec<Stmt> {
+        if began { self.keeping.take().map_or_else(Vec::new, |keeping| keeping.before) } else { Vec::new() }
+    }
+
+    /// Moves what the statements of a stage in registers load before the loops of the block, where these do not move it. All loops
+    /// of the stage must be unrolled.
+    pub fn keep_loads(&mut self, nesting: &Nesting, stmts: Vec<Stmt>) -> Vec<Stmt> {
+        let Some(loops) = nesting.unrolled_loops().filter(|_| self.keeping.is_some()) else { return stmts };
+        let exprs = &self.builder.exprs;
+        let loads = exprs.reachable(stmts.iter().flat_map(Stmt::operands)).into_iter();
+        let loads: Vec<NodeId> = loads.filter(|id| matches!(exprs[*id].kind, NodeKind::Load(_))).collect();
+        let mut kept = AHashMap::new();
+        for load in loads {
+            if let Some(value) = self.kept_load(&loops, load) {
+                kept.insert(load, value);
+            }
+        }
+        if kept.is_empty() {
+            return stmts;
+        }
+        self.all_replaced(&stmts, &mut kept)
+    }
+
+    /// Moves a load before the loops of the block. Returns the load from registers that replaces it.
+    fn kept_load(&mut self, loops: &[(VarId, u32)], load: NodeId) -> Option<NodeId> {
+        let KernelNode { kind: NodeKind::Load(array), ty, ref args } = self.builder.exprs[load] else {
+            return None;
+        };
+        let index = args[0];
+        let keeping = self.keeping.as_ref()?;
+        let used: Vec<(VarId, u32)> =
+            loops.iter().copied().filter(|(var, _)| self.uses(index, *var)).collect();
+        let elements = used.iter().map(|(_, count)| count).product::<u32>();
+        let fits = keeping.elements.checked_add(elements).is_some_and(|all| all <= MOST_KEPT);
+        if !keeping.arrays.contains(&array) || !fits || self.builder.exprs.is_offset(index) {
+            return None;
+        }
+        let (mut around, mut moved) = (Nesting::default(), self.digits.clone());
+        let (mut here, mut there, mut stride) = (self.builder.int(0), self.builder.int(0), 1);
+        for (var, count) in used {
+            let name = self.builder.vars[var].clone();
+            let new = around.repeat(&mut self.builder, name, count.into(), true);
+            let old = self.builder.leaf(Leaf::Var(var), Type::I32, None);
+            for (sum, step) in [(&mut here, old), (&mut there, new)] {
+                let along = self.builder.scale(step, stride);
+                *sum = self.builder.add(*sum, along);
+            }
+            moved.insert(old, new);
+            stride *= i64::from(count);
+        }
+        let from = self.moved(index, &moved)?;
+        let key = VectorKey { array, elements, number: self.keeping.as_ref()?.loads };
+        let name = format!("{}.kept", self.arrays[array].name);
+        let declare = || self.arrays.push(Array::new(name, ty, Space::Thread, elements as usize));
+        let registers = *self.vectors.entry(key).or_insert_with(declare);
+        let loaded = self.builder.load(array, ty, from);
+        let value = self.builder.load(registers, ty, here);
+        let old = Key { array, index, value: None };
+        self.touch_moved(old, Key { array, index: from, value: None }, &moved);
+        self.touch_moved(old, Key { array: registers, index: there, value: Some(loaded) }, &moved);
+        self.touch_alike(old, Key { array: registers, index: here, value: None });
+        let store = Stmt::Store { array: registers, index: there, value: loaded };
+        let stmts = around.around(&mut self.builder, vec![store]);
+        if let Some(keeping) = &mut self.keeping {
+            keeping.loads += 1;
+            keeping.elements += elements;
+            keeping.before.extend(stmts);
+        }
+        Some(value)
+    }
+
+    fn uses(&self, value: NodeId, var: VarId) -> bool {
+        let exprs = &self.builder.exprs;
+        exprs.reachable([value]).into_iter().any(|id| exprs[id].kind == NodeKind::Leaf(Leaf::Var(var)))
+    }
+
+    /// An index with other values of variables; `None` if it is not a sum of these and of what is known before the loops.
+    fn moved(&mut self, index: NodeId, moved: &AHashMap<NodeId, NodeId>) -> Option<NodeId> {
+        let linear = self.builder.linear(index);
+        let mut sum = self.builder.int(linear.constant);
+        for (atom, factor) in linear.terms {
+            let atom = match moved.get(&atom) {
+                Some(new) => *new,
+                None => self.is_known_before(atom).then_some(atom)?,
+            };
+            let term = self.builder.scale(atom, factor);
+            sum = self.builder.add(sum, term);
+        }
+        Some(sum)
+    }
+
+    /// Whether a value depends on no variable and no memory.
+    fn is_known_before(&self, value: NodeId) -> bool {
+        let exprs = &self.builder.exprs;
+        let varies = |kind: &NodeKind| matches!(kind, NodeKind::Leaf(Leaf::Var(_)) | NodeKind::Load(_));
+        !exprs.reachable([value]).into_iter().any(|id| varies(&exprs[id].kind))
+    }
+
+    /// Keeps the points of an access for another one, which replaces it where variables have other values.
+    fn touch_moved(&mut self, from: Key, to: Key, moved: &AHashMap<NodeId, NodeId>) {
+        let places = self.points.as_ref().map_or_else(Vec::new, |points| points.places(from).to_vec());
+        for place in places {
+            let at: Option<Vec<NodeId>> = place.at.iter().map(|at| self.moved(*at, moved)).collect();
+            if let Some(at) = at {
+                self.touch(to, &at, place.stage);
+            }
+        }
+    }
+}
