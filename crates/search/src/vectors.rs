@@ -54,7 +54,8 @@ impl Copied<'_> {
             nest.numbers.vector = true;
             if nest.numbers.depth.is_some() {
                 let begins = |pitch: &NonZeroU32| i64::from(pitch.get()) % width == 0;
-                nest.numbers.pitch = nest.numbers.pitch.filter(|pitch| begins(pitch) && !nest.numbers.transpose);
+                nest.numbers.pitch =
+                    nest.numbers.pitch.filter(|pitch| begins(pitch) && !nest.numbers.transpose);
                 nest.numbers.transpose = false;
             }
         }))

@@ -96,18 +96,19 @@ impl Compiler<'_> {
             let known = |places: &&Vec<Place>| places.iter().all(|place| self.is_known(key.index, place));
             Some((key.array, self.points?.vectors(key).iter().find(known)?.clone()))
         };
+        // What is read comes first.
         let read = Key { array: from, index, value: None };
         [read, Key { array: to, index: at, value: Some(index) }].into_iter().filter_map(places).collect()
     }
 
     /// Reports the elements of a copy, which have been read and written from `index` on.
     pub(crate) fn watch_vector(&mut self, observed: &[(ArrayId, Vec<Place>)], index: Slot) {
-        for (array, places) in observed {
-            let is_read = matches!(self.code.arrays[array.index()].home, Home::Global(_));
-            for (place, offset) in places.iter().zip(0..) {
-                match is_read {
-                    true => self.watch(*array, AccessKind::Read, None, place),
-                    false => self.watch(*array, AccessKind::Write, Some((index, offset)), place),
+        let elements = observed.iter().map(|(_, places)| places.len()).max().unwrap_or(0);
+        for (element, offset) in (0..elements).zip(0..) {
+            for (array, place) in observed.iter().map(|(array, places)| (*array, &places[element])) {
+                match self.code.arrays[array.index()].home {
+                    Home::Global(_) => self.watch(array, AccessKind::Read, None, place),
+                    _ => self.watch(array, AccessKind::Write, Some((index, offset)), place),
                 }
             }
         }

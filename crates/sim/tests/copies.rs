@@ -223,15 +223,18 @@ fn copies_of_four_elements_are_one_request() {
 
 #[test]
 fn copies_of_four_elements_arrive_like_others() {
-    let fails = |vectors: Vectors| run(&reversed(vectors), &[&floats()]).expect_err("a mistake that is found");
+    let fails =
+        |vectors: Vectors| run(&reversed(vectors), &[&floats()]).expect_err("a mistake that is found");
     let error = fails(Vectors { wait: false, ..RIGHT });
     assert!(matches!(error, SimError::UnderWay { .. }), "{error}");
     let error = fails(Vectors { barrier: false, ..RIGHT });
     let SimError::Conflict { access, earlier } = &error else { panic!("{error}") };
     assert_eq!((access.kind, earlier.kind), (AccessKind::Read, AccessKind::Write));
-    for (shifts, kind, array) in
-        [([1, 0], AccessKind::Read, "from"), ([0, 2], AccessKind::Write, "tile"), ([2, 2], AccessKind::Read, "from")]
-    {
+    for (shifts, kind, array) in [
+        ([1, 0], AccessKind::Read, "from"),
+        ([0, 2], AccessKind::Write, "tile"),
+        ([2, 2], AccessKind::Read, "from"),
+    ] {
         let error = fails(Vectors { shifts, ..RIGHT });
         let SimError::Misaligned { access, width } = &error else { panic!("{error}") };
         assert_eq!((access.kind, access.array.as_str(), *width), (kind, array, 4));

@@ -54,12 +54,7 @@ impl Verifier<'_> {
     }
 
     /// Checks what only an asynchronous copy has to satisfy.
-    fn copied_vector(
-        &self,
-        (to, at): (ArrayId, NodeId),
-        from: ArrayId,
-        width: u32,
-    ) -> Result<(), Fault> {
+    fn copied_vector(&self, (to, at): (ArrayId, NodeId), from: ArrayId, width: u32) -> Result<(), Fault> {
         self.copy(to, Some(from))?;
         match is_multiple(&self.tables.kernel.exprs, at, width) {
             true => Ok(()),

@@ -195,8 +195,7 @@ impl Block<'_, '_> {
             let place =
                 if group.own && work.input.is_none() { own.clone() } else { self.place(group.node, work) };
             if !group.own && self.is_in_warps(group.node) {
-                totals
-                    .add_shuffles(moves.traffic(&place, self.units, |kind| kind == AxisKind::Over, 1).0);
+                totals.add_shuffles(moves.traffic(&place, self.units, |kind| kind == AxisKind::Over, 1).0);
             }
             self.load(work, group, &place, all, &mut totals, reads);
         }

@@ -206,8 +206,8 @@ fn copies_are_as_wide_as_both_sides_allow() {
         (ahead(flat, "threads d0 3, d1 8 serial d0 2 unroll shared async 2 vector", 6), &[2]),
         // The last slice has six of nine values, so points have guards of their own.
         (ahead(flat, &b("pitch 12 async 2"), 9), &[]),
-        // The slices of an array that is no multiple of a vector begin at one.
-        (ahead("threads d0 4 serial d0 4 unroll shared async 3 vector", flat, 1), &[4]),
+        // The slices of an array whose length is no multiple of a vector begin at one.
+        (ahead("threads d0 4 serial d0 4 unroll shared pitch 18 async 3 vector", flat, 1), &[4]),
         // One iteration copies as if `async` were not there.
         (ahead(&a("async 2"), flat, 24), &[4]),
     ] {

@@ -73,10 +73,7 @@ impl KernelLowering<'_> {
                 Key { array: to.0, index: to.1, value: Some(copy.value) },
                 Key { array: to.0, index: at, value: Some(index) },
             ),
-            (
-                Key { array: from.0, index: from.1, value: None },
-                Key { array: from.0, index, value: None },
-            ),
+            (Key { array: from.0, index: from.1, value: None }, Key { array: from.0, index, value: None }),
         ];
         for (element, vector) in sides {
             let places = self.points.as_ref().map_or_else(Vec::new, |points| points.places(element).to_vec());

@@ -7,9 +7,7 @@ use crate::ids::LoopId;
 use crate::schedule::legality::ASYNC_DEPTHS;
 use crate::schedule::plan::NestPlan;
 use crate::schedule::random::Generator;
-use crate::schedule::tree::{
-    BlockItem, Item, Loops, Nest, ReductionTile, Size, StageRef, ThreadTiles, Tile,
-};
+use crate::schedule::tree::{BlockItem, Item, Loops, Nest, ReductionTile, Size, StageRef, ThreadTiles, Tile};
 
 /// The probability that an input that can be copied asynchronously is copied in a loop that reads it.
 const IN_LOOP: f64 = 0.7;
