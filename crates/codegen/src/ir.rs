@@ -46,10 +46,11 @@
 //!   of the same thread ends. Until then no thread accesses the element. A copy counts as a write by this thread at its wait, so
 //!   other threads see it after a barrier that follows. [`Stmt::Commit`] makes a group of the thread's copies since the last one,
 //!   and a wait ends when all but the given number of the latest groups have arrived. Like barriers, both are where all threads
-//!   come by. A copy moves 4 or 8 bytes, from a buffer that the kernel does not write.
+//!   come by. A copy moves 4, 8 or 16 bytes, from a buffer that the kernel does not write.
 //! - **Vectors** ([`Stmt::Vector`]) move adjacent elements between a buffer and a per-thread array. They are a power of two in
 //!   number and at most [`VECTOR_BYTES`] long, and their first index in the buffer is a multiple of their number. The caller
-//!   places such a buffer at a multiple of [`VECTOR_BYTES`].
+//!   places such a buffer at a multiple of [`VECTOR_BYTES`]. A vector from a buffer to a shared array is a copy, with all rules
+//!   of copies; its first index in the shared array is a multiple of its number too.
 //! - **Atomics** work on 32-bit elements of shared and global memory; those of bits on integers.
 //! - **Arrays** in global memory match their buffers, and inputs and constant tables are not written. Shared and
 //!   per-thread arrays are uninitialised when a block starts.
@@ -484,7 +485,8 @@ pub enum Stmt {
         /// The element to copy: a load.
         value: NodeId,
     },
-    /// Moves adjacent elements between a buffer and a per-thread array, with one access of the buffer.
+    /// Moves adjacent elements between a buffer and a per-thread array, with one access of the buffer; or starts to copy them
+    /// to a shared array.
     Vector {
         /// The array to write.
         to: ArrayId,

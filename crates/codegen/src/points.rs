@@ -23,6 +23,7 @@ pub struct KernelPoints {
     /// What each array holds; `None` if it is neither a Func nor an input.
     pub arrays: IdVec<ArrayId, Option<Held>>,
     accesses: AHashMap<Key, Vec<Place>>,
+    vectors: AHashMap<Key, Vec<Vec<Place>>>,
 }
 
 /// One value of a Func, or an input, which an array holds in whole or in part.
@@ -68,6 +69,20 @@ impl KernelPoints {
     /// first place whose variables are all bound is the right one.
     pub fn places(&self, key: Key) -> &[Place] {
         self.accesses.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// The points of a copy of several elements, one per element, by its first index; `value` of a write is the index that
+    /// it reads. As for other accesses, the first list whose variables are all bound is the right one.
+    pub fn vectors(&self, key: Key) -> &[Vec<Place>] {
+        self.vectors.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds the places of a copy of several elements, unless they are known.
+    pub(crate) fn add_vector(&mut self, key: Key, places: Vec<Place>) {
+        let all = self.vectors.entry(key).or_default();
+        if !all.contains(&places) {
+            all.push(places);
+        }
     }
 
     /// Adds a place of an access, unless it is known.

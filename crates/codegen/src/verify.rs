@@ -84,7 +84,7 @@ impl Verifier<'_> {
             Stmt::Store { array, index, value } => self.write(*array, *index, *value)?,
             Stmt::Copy { array, index, value } => {
                 self.write(*array, *index, *value)?;
-                self.copy(*array, *value)?;
+                self.copy(*array, self.loaded(*value))?;
             }
             Stmt::Vector { to, at, from, index, width } => {
                 self.vector((*to, *at), (*from, *index), *width)?
@@ -138,15 +138,20 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks that a copy moves an element of a buffer that the kernel only reads to a shared array.
-    fn copy(&self, array: ArrayId, value: NodeId) -> Result<(), Fault> {
+    /// The array that a value is loaded from, if it is loaded.
+    fn loaded(&self, value: NodeId) -> Option<ArrayId> {
+        match self.tables.kernel.exprs[value].kind {
+            NodeKind::Load(from) => Some(from),
+            _ => None,
+        }
+    }
+
+    /// Checks that a copy moves elements of a buffer that the kernel only reads to a shared array.
+    fn copy(&self, array: ArrayId, from: Option<ArrayId>) -> Result<(), Fault> {
         let Tables { program, kernel, .. } = self.tables;
         let Array { ref name, ty, space, .. } = kernel.arrays[array];
         let is_table = |buffer| matches!(program.buffers[buffer].role, Role::Table(_));
-        let source = match kernel.exprs[value].kind {
-            NodeKind::Load(from) => Some(kernel.arrays[from].space),
-            _ => None,
-        };
+        let source = from.map(|from| kernel.arrays[from].space);
         let written = || every_stmt(&kernel.body).filter_map(Stmt::written).map(|id| kernel.arrays[id].space);
         let from_buffer = matches!(source, Some(Space::Global(buffer)) if !is_table(buffer))
             && !written().any(|space| Some(space) == source);

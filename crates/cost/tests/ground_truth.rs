@@ -314,8 +314,8 @@ fn blocks_with_interleaved_points_do_what_features_say() {
     assert_eq!(2.0 * apart.0, together.0);
 }
 
-/// Vectors of bytes, of floats, of copies and of accumulators, in blocks that some tiles do not fill.
-const VECTORS: [(&str, &str); 4] = [
+/// Vectors of bytes, of floats, of copies, ahead of time or not, and of accumulators, in blocks that some tiles do not fill.
+const VECTORS: [(&str, &str); 7] = [
     (
         "unsharp",
         "unsharp inline in, kernel, sharpen, ratio
@@ -356,6 +356,44 @@ const VECTORS: [(&str, &str); 4] = [
       B.stage  threads d0 4, d1 32  serial d0 4            unroll  shared  vector
       prod.1   threads x 16, y 8  serial r all, y 8, x 4  unroll  private
     out        threads x 16, y 8  serial y 8, x 4          unroll           vector
+",
+    ),
+    (
+        "cuda_mat_mul",
+        "cuda_mat_mul
+  kernel out   block x 64, y 64
+    prod.0     threads x 16, y 8  serial y 8, x 4          unroll  private
+    over prod.1.r 16
+      A.stage  threads d0 16, d1 8  serial d0 4            unroll  shared  async 3  vector
+      B.stage  threads d0 4, d1 32  serial d0 4            unroll  shared  pitch 20  async 3  vector
+      prod.1   threads x 16, y 8  serial r all, y 8, x 4  unroll  private
+    out        threads x 16, y 8  serial y 8, x 4          unroll
+",
+    ),
+    // Rows that begin at every second element, so that vectors are of two; and a transposed copy, which has none.
+    (
+        "cuda_mat_mul",
+        "cuda_mat_mul
+  kernel out   block x 64, y 64
+    prod.0     threads x 16, y 8  serial y 8, x 4          unroll  private
+    over prod.1.r 8
+      A.stage  threads d0 16, d1 8  serial d0 4            unroll  shared  pitch 66  async 2  vector
+      B.stage  threads d0 2, d1 32  serial d0 4            unroll  shared  async 2  transpose  vector
+      prod.1   threads x 16, y 8  serial r all, y 8, x 4  unroll  private
+    out        threads x 16, y 8  serial y 8, x 4          unroll
+",
+    ),
+    (
+        "conv_layer",
+        "conv_layer
+  kernel relu         block c 32, x 4, y 4, n 1
+    conv.0            threads c 8, y 4  serial x 4, c 4        unroll  private
+    over conv.1.ry 1
+      input.stage     threads d0 2, d1 6  serial d0 4  unroll   shared  async 2  vector
+      over conv.1.rx 1, conv.1.ci 8
+        filter.stage  threads d0 8, d3 4  serial d0 4  unroll  shared   async 3  vector
+        conv.1        threads c 8, y 4  serial ci 2, x 4, c 4  unroll  private
+    relu              threads c 8, y 4  serial x 4, c 4        unroll
 ",
     ),
     (

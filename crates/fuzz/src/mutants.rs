@@ -36,7 +36,7 @@ pub enum Mutation {
     NoShuffle,
     /// A shuffle takes the value of a neighbouring lane.
     OtherLane,
-    /// A vector starts one element later in its buffer.
+    /// A vector starts one element later in its buffer, or in its shared array.
     ShiftedVector,
     /// Copies are in no group of their own.
     NoCommit,
@@ -234,12 +234,12 @@ fn replacements(stmt: &Stmt, kernel: &mut Kernel) -> Vec<(Mutation, Option<Stmt>
         Stmt::Vector { to, at, from, index, width } => {
             let one = node(kernel, NodeKind::Op(Op::Const(Value::from(1))), Type::I32, &[]);
             let add = NodeKind::Op(Op::Binary(BinaryOp::Add));
-            let is_load = matches!(kernel.arrays[from].space, Space::Global(_));
-            let (at, index) = match is_load {
-                true => (at, node(kernel, add, Type::I32, &[index, one])),
-                false => (node(kernel, add, Type::I32, &[at, one]), index),
-            };
-            vec![(Mutation::ShiftedVector, Some(Stmt::Vector { to, at, from, index, width }))]
+            let mut shifted = |index: NodeId| node(kernel, add, Type::I32, &[index, one]);
+            let (later_at, later_index) = (shifted(at), shifted(index));
+            let sides = [(to, later_at, index), (from, at, later_index)].into_iter();
+            let aligned = sides.filter(|(array, ..)| kernel.arrays[*array].space != Space::Thread);
+            let vector = |(_, at, index)| Some(Stmt::Vector { to, at, from, index, width });
+            aligned.map(|side| (Mutation::ShiftedVector, vector(side))).collect()
         }
         Stmt::Commit => vec![(Mutation::NoCommit, None)],
         Stmt::Wait(groups) => {

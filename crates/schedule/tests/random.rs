@@ -113,6 +113,8 @@ fn every_decision_is_taken_for_every_kind_of_stage() {
         assert!(taken > 0, "there is no {}\n{coverage}", kind.name());
     }
     assert!(coverage.levels().part() >= 0.7, "{coverage}");
+    let copies = coverage.vector_copies();
+    assert!(copies.eligible >= 20 && copies.part() >= 0.2, "{coverage}");
 }
 
 #[test]

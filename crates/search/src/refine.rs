@@ -5,11 +5,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use warploom_lang::FuncId;
-use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
     ASYNC_DEPTHS, BlockItem, Item, Kernel, Loops, Mapping, Nest, NestPlan, NodeMut, ReductionTile, RootItem,
     StageRef, ThreadTiles, Tile, row_dimension,
 };
+use warploom_schedule::{LoopKind, Node};
 
 use crate::bits::Bits;
 use crate::evaluate::Evaluator;
@@ -23,7 +23,7 @@ use crate::space::Space;
 use crate::staging::best_copies;
 use crate::state::{Kern, Sketch, funcs};
 use crate::statistics::Statistics;
-use crate::vectors::vectored;
+use crate::vectors::{Copied, vectored};
 
 /// The most rounds over all changes of one kernel.
 const MAX_ROUNDS: usize = 6;
@@ -70,6 +70,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
             refiner.take_known(pitches);
             let vectored = refiner.vectored(number);
             refiner.take_known(vectored.into_iter().collect());
+            let copied = refiner.copied_by_vectors(number);
+            refiner.take_known(copied.into_iter().collect());
         }
         if refiner.best.cost() >= before || refiner.best.is_lone() {
             break;
@@ -100,6 +102,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
         sketches.extend(refiner.pitches(number));
         sketches.extend(refiner.transposed(number));
         sketches.extend(refiner.vectored(number));
+        sketches.extend(refiner.copied_by_vectors(number));
         sketches.extend(refiner.shared_by_lanes(number));
     }
     counts.enumerated += sketches.len() as u64;
@@ -376,13 +379,32 @@ impl<'a> Refiner<'a, '_> {
 
     /// The kernel with one nest that accesses buffers by vectors, or without, if it does.
     fn vectored(&self, number: usize) -> Option<Sketch> {
-        let (space, sketch) = (self.space(), &self.best.sketch);
-        let node = match sketch.item.nests().nth(number)?.item {
-            Item::Stage(stage) => space.dag.func_node(stage.func),
-            Item::Input(input) => space.dag.input_node(input),
-        };
-        let adjacent = LoopKind::Pure(*space.dag.nodes()[node].storage_order.first()?);
+        let sketch = &self.best.sketch;
+        let adjacent = LoopKind::Pure(*self.node(number)?.storage_order.first()?);
         vectored(&sketch.item, number, adjacent).map(|item| sketch.with_tiles(item))
+    }
+
+    /// The kernel with one copy in shared memory whose threads move a vector each.
+    fn copied_by_vectors(&self, number: usize) -> Option<Sketch> {
+        let (space, sketch) = (self.space(), &self.best.sketch);
+        let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared())?;
+        let is_inlined = |func: FuncId| self.inlined.contains(space.dag.func_node(func));
+        let is_input = nest.item.stage().is_none();
+        (is_input || space.problem.is_copy(nest.item, is_inlined)).then_some(())?;
+        let node = self.node(number)?;
+        let (adjacent, bytes) = (*node.storage_order.first()?, node.bytes_per_point as i64);
+        let copied = Copied { extents: &self.best.extents[number], adjacent, bytes };
+        copied.by_vectors(&sketch.item, number).map(|item| sketch.with_tiles(item))
+    }
+
+    /// What a nest computes or copies.
+    fn node(&self, number: usize) -> Option<&'a Node> {
+        let dag = self.space().dag;
+        let node = match self.best.sketch.item.nests().nth(number)?.item {
+            Item::Stage(stage) => dag.func_node(stage.func),
+            Item::Input(input) => dag.input_node(input),
+        };
+        Some(&dag.nodes()[node])
     }
 
     /// The kernel with one nest whose lanes share what it has in registers, or no longer do; and with one that computes its

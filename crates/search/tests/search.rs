@@ -74,6 +74,42 @@ fn products_copy_ahead() {
     }
 }
 
+/// Among the neighbours of a product are those with a copy whose threads move 16 bytes each, ahead of time or not.
+#[test]
+fn neighbours_copy_by_vectors() {
+    let problem = named("cuda_mat_mul");
+    let model = Analytic::new(&h200());
+    for (ahead, transposed) in [("", "pitch 68 transpose"), ("async 2", "pitch 68 async 2 transpose")] {
+        let text = format!(
+            "cuda_mat_mul
+  kernel out block x 128, y 64
+    prod.0 threads x 16, y 8 serial x 4, y 8 unroll private interleave
+    over prod.1.r 16
+      A.stage flat shared {ahead}
+      B.stage flat shared {transposed}
+      prod.1 threads x 16, y 8 serial r all, x 4, y 8 unroll private interleave
+    out threads x 16, y 8 serial x 4, y 8 unroll interleave
+"
+        );
+        let schedule = Schedule::parse(&text, problem.pipeline()).expect("it is a schedule");
+        let near = neighbourhoods(&problem, &model, &quick(), &[schedule]).remove(0).expect("it is near");
+        let texts: Vec<String> =
+            near.neighbours.iter().map(|other| other.schedule.to_text(problem.pipeline())).collect();
+        let one_line = |text: &String| text.split_whitespace().collect::<Vec<&str>>().join(" ");
+        let lines: Vec<String> = texts.iter().map(one_line).collect();
+        // What is copied ahead of time is stored as it was read.
+        let of_b =
+            if ahead.is_empty() { "shared pitch 68 transpose vector" } else { "shared async 2 vector" };
+        let of_a = if ahead.is_empty() { "shared vector" } else { "shared async 2 vector" };
+        for copy in [
+            format!("A.stage threads d0 32, d1 4 serial d0 4 unroll {of_a}"),
+            format!("B.stage threads d0 4, d1 32 serial d0 4 unroll {of_b}"),
+        ] {
+            assert!(lines.iter().any(|line| line.contains(&copy)), "{copy}\n{}", texts.join("\n"));
+        }
+    }
+}
+
 /// The histograms of 64 bands of an image have work for few threads, unless these share the pixels.
 #[test]
 fn histograms_are_counted_by_atomics() {

@@ -244,7 +244,7 @@ pub(crate) fn memory<'m>(
     }
 }
 
-fn count(traffic: &mut Traffic, array: &ArrayCode, warp: Warp<'_>) {
+pub(crate) fn count(traffic: &mut Traffic, array: &ArrayCode, warp: Warp<'_>) {
     let elements = warp.elements.len() as u64;
     traffic.elements += elements;
     traffic.bytes += elements * array.ty.bytes() as u64;

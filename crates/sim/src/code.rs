@@ -149,14 +149,24 @@ pub struct Touch {
     pub site: usize,
 }
 
-/// A move of `width` adjacent elements. Each thread's first element in the buffer is a multiple of `width`.
+/// A move of `width` adjacent elements. Each thread's first element is a multiple of `width`, but for arrays of the thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Vector {
-    pub buffer: Touch,
-    pub registers: Touch,
+    pub to: Touch,
+    pub from: Touch,
     pub width: u32,
-    /// Whether the buffer is written.
-    pub stores: bool,
+    pub moves: Moves,
+}
+
+/// What a vector moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moves {
+    /// Elements of a buffer to an array of the thread.
+    Loads,
+    /// Elements of an array of the thread to a buffer.
+    Stores,
+    /// Elements of a buffer to a shared array, asynchronously.
+    Copies,
 }
 
 /// An access to report.
@@ -164,8 +174,8 @@ pub struct Vector {
 pub struct Watch {
     pub array: usize,
     pub kind: AccessKind,
-    /// The element that was written; `None` for a load.
-    pub index: Option<Slot>,
+    /// The element that was written, and how many elements after this one; `None` for a load.
+    pub index: Option<(Slot, u32)>,
     /// The coordinates of the point.
     pub at: SmallVec<[Slot; 4]>,
     pub stage: usize,

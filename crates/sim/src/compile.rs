@@ -11,7 +11,7 @@ use warploom_lang::{Id, IdVec, Type, Value};
 use warploom_target::Device;
 
 use crate::code::{
-    Apply, ArrayCode, Code, Cost, Home, Instruction, Offset, Shuffle, Slot, THREAD_ROW, Touch, Vector,
+    Apply, ArrayCode, Code, Cost, Home, Instruction, Moves, Offset, Shuffle, Slot, THREAD_ROW, Touch, Vector,
 };
 use crate::counters::Operations;
 use crate::error::{AccessKind, Fault, SimError, Statement};
@@ -228,25 +228,26 @@ impl<'a> Compiler<'a> {
         let missing = |array: ArrayId| Fault::Missing { what: "array", number: array.index() };
         let read = arrays.get(from).ok_or_else(|| missing(from))?;
         let written = arrays.get(to).ok_or_else(|| missing(to))?;
-        let stores = match (read.space, written.space) {
-            (Space::Global(_), Space::Thread) => false,
-            (Space::Thread, Space::Global(_)) => true,
+        let moves = match (read.space, written.space) {
+            (Space::Global(_), Space::Thread) => Moves::Loads,
+            (Space::Thread, Space::Global(_)) => Moves::Stores,
+            (Space::Global(_), Space::Shared) => Moves::Copies,
             _ => return Err(Fault::Vector { array: written.name.clone() }),
         };
         if read.ty != written.ty || width == 0 {
             return Err(Fault::Vector { array: written.name.clone() });
         }
-        let slots = self.evaluate(&[at, index], &[], width.into())?;
+        let observed = self.observed_vector((to, at), (from, index));
+        let coordinates = nodes_of(observed.iter().flat_map(|(_, places)| places));
+        let slots = self.evaluate(&[at, index], &coordinates, width.into())?;
         self.expect("index", at, Type::I32)?;
         self.expect("index", index, Type::I32)?;
         let site = self.site();
-        let [to, from] = [(to, slots[0]), (from, slots[1])].map(|(array, index)| Touch {
-            array: array.index(),
-            index,
-            site,
-        });
-        let (buffer, registers) = if stores { (to, from) } else { (from, to) };
-        self.code.instructions.push(Instruction::Vector(Vector { buffer, registers, width, stores }));
+        let touch = |array: ArrayId, index: Slot| Touch { array: array.index(), index, site };
+        let vector = Vector { to: touch(to, slots[0]), from: touch(from, slots[1]), width, moves };
+        self.code.instructions.push(Instruction::Vector(vector));
+        self.watch_vector(&observed, slots[0]);
+        self.give_back(&coordinates);
         self.give_back(&[at, index]);
         Ok(())
     }
@@ -278,7 +279,7 @@ impl<'a> Compiler<'a> {
         let to = Touch { array: array.index(), index: slots[0], site: self.site() };
         self.code.instructions.push(instruction(to, slots[1]));
         if let Some(place) = &place {
-            self.watch(array, kind, Some(slots[0]), place);
+            self.watch(array, kind, Some((slots[0], 0)), place);
         }
         self.give_back(&coordinates);
         self.give_back(&[index, value]);

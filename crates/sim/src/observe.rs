@@ -86,8 +86,42 @@ impl Compiler<'_> {
         }
     }
 
-    /// Reports an access whose coordinates have been evaluated; `index` is that of a write.
-    pub(crate) fn watch(&mut self, array: ArrayId, kind: AccessKind, index: Option<Slot>, place: &Place) {
+    /// The points of a copy of several elements on both sides, if the kernel is observed and the points are known here.
+    pub(crate) fn observed_vector(
+        &self,
+        (to, at): (ArrayId, NodeId),
+        (from, index): (ArrayId, NodeId),
+    ) -> Vec<(ArrayId, Vec<Place>)> {
+        let places = |key: Key| {
+            let known = |places: &&Vec<Place>| places.iter().all(|place| self.is_known(key.index, place));
+            Some((key.array, self.points?.vectors(key).iter().find(known)?.clone()))
+        };
+        // What is read comes first.
+        let read = Key { array: from, index, value: None };
+        [read, Key { array: to, index: at, value: Some(index) }].into_iter().filter_map(places).collect()
+    }
+
+    /// Reports the elements of a copy, which have been read and written from `index` on.
+    pub(crate) fn watch_vector(&mut self, observed: &[(ArrayId, Vec<Place>)], index: Slot) {
+        let elements = observed.iter().map(|(_, places)| places.len()).max().unwrap_or(0);
+        for (element, offset) in (0..elements).zip(0..) {
+            for (array, place) in observed.iter().map(|(array, places)| (*array, &places[element])) {
+                match self.code.arrays[array.index()].home {
+                    Home::Global(_) => self.watch(array, AccessKind::Read, None, place),
+                    _ => self.watch(array, AccessKind::Write, Some((index, offset)), place),
+                }
+            }
+        }
+    }
+
+    /// Reports an access whose coordinates have been evaluated; `index` is that of a write and an offset to it.
+    pub(crate) fn watch(
+        &mut self,
+        array: ArrayId,
+        kind: AccessKind,
+        index: Option<(Slot, u32)>,
+        place: &Place,
+    ) {
         let at = place.at.iter().map(|node| self.temporaries[node].slot).collect();
         let watch = Watch { array: array.index(), kind, index, at, stage: place.stage };
         self.code.instructions.push(Instruction::Watch(Box::new(watch)));
@@ -100,8 +134,8 @@ impl Machine {
         let World { global, observer: Some(observer), .. } = world else { return };
         let read = |slot: Slot, thread: usize| self.registers.lanes(slot, thread..thread + 1).get(0) as u32;
         let array = &self.code.arrays[watch.array];
-        let contents = |index: Slot, thread: usize| {
-            let element = read(index, thread);
+        let contents = |(index, offset): (Slot, u32), thread: usize| {
+            let element = read(index, thread) + offset;
             match array.home {
                 Home::Global(buffer) => global[buffer].bits.get(element as usize),
                 Home::Shared(number) => self.shared[number].bits.get(element as usize),
@@ -110,7 +144,7 @@ impl Machine {
         };
         let points = |thread: usize| watch.at.iter().map(move |slot| read(*slot, thread) as i32);
         let threads: Vec<u32> = mask.threads().map(|thread| thread as u32).collect();
-        let written = |index: Slot| mask.threads().map(|thread| contents(index, thread)).collect();
+        let written = |index: (Slot, u32)| mask.threads().map(|thread| contents(index, thread)).collect();
         let values: Vec<u64> = watch.index.map(written).unwrap_or_default();
         observer.access(&Observed {
             array: ArrayId::new(watch.array),

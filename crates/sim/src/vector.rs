@@ -1,10 +1,9 @@
-//! Moves of adjacent elements between buffers and per-thread arrays.
+//! Moves of adjacent elements between buffers and per-thread arrays, and copies of them to shared arrays.
 
 use warploom_interp::lanes::Lanes;
 
-use crate::access::{memory, stop};
-use crate::code::{Home, Slot, Vector};
-use crate::counters::Traffic;
+use crate::access::{count, memory, stop};
+use crate::code::{Home, Moves, Slot, Touch, Vector};
 use crate::error::AccessKind;
 use crate::machine::{Machine, Stop, Taken};
 use crate::mask::Mask;
@@ -13,31 +12,39 @@ use crate::shadow::Mark;
 use crate::world::World;
 
 impl Machine {
-    /// One access of the buffer per thread, which moves all elements.
+    /// One access of shared or global memory per thread and side, which moves all elements.
     pub(crate) fn vector(&mut self, vector: &Vector, mask: &Mask, world: &mut World<'_>) -> Result<(), Stop> {
-        let (buffer, registers) = (vector.buffer, vector.registers);
-        let (of_buffer, of_registers) = match vector.stores {
-            true => (AccessKind::Write, AccessKind::Read),
-            false => (AccessKind::Read, AccessKind::Write),
-        };
-        let first = self.first_elements(buffer.index);
-        self.count_vector(vector, mask, &first).map_err(|denied| stop(buffer, of_buffer, denied))?;
-        for offset in 0..vector.width {
-            let elements: Vec<u32> = first.iter().map(|first| first.wrapping_add(offset)).collect();
-            let mut row = match self.code.arrays[buffer.array].ty.is_wide() {
+        let Vector { to, from, width, moves } = *vector;
+        let (read, written) = (self.first_elements(from.index), self.first_elements(to.index));
+        if moves != Moves::Stores {
+            let counted = self.count_vector(from, AccessKind::Read, width, mask, &read);
+            counted.map_err(|denied| stop(from, AccessKind::Read, denied))?;
+        }
+        if moves != Moves::Loads {
+            let counted = self.count_vector(to, AccessKind::Write, width, mask, &written);
+            counted.map_err(|denied| stop(to, AccessKind::Write, denied))?;
+        }
+        for offset in 0..width {
+            let elements =
+                |first: &[u32]| first.iter().map(|first| first.wrapping_add(offset)).collect::<Vec<u32>>();
+            let mut row = match self.code.arrays[to.array].ty.is_wide() {
                 true => Taken::Wide(vec![0; self.code.threads]),
                 false => Taken::Narrow(vec![0; self.code.threads]),
             };
-            if vector.stores {
-                let read = self.read_registers(vector, offset, mask, &mut row, world.clock.block());
-                read.map_err(|denied| stop(registers, of_registers, denied))?;
-            }
-            let moved = self.move_elements(vector, &elements, mask, &mut row, world);
-            moved.map_err(|denied| stop(buffer, of_buffer, denied))?;
-            if !vector.stores {
-                let written = self.write_registers(vector, offset, mask, &row, world.clock.block());
-                written.map_err(|denied| stop(registers, of_registers, denied))?;
-            }
+            let loaded = match moves {
+                Moves::Stores => self.read_registers(from, offset, mask, &mut row, world.clock.block()),
+                Moves::Loads | Moves::Copies => {
+                    self.read_elements(from, &elements(&read), mask, &mut row, world)
+                }
+            };
+            loaded.map_err(|denied| stop(from, AccessKind::Read, denied))?;
+            let stored = match moves {
+                Moves::Loads => self.write_registers(to, offset, mask, &row, world.clock.block()),
+                Moves::Stores | Moves::Copies => {
+                    self.write_elements(vector, &elements(&written), mask, &row, world)
+                }
+            };
+            stored.map_err(|denied| stop(to, AccessKind::Write, denied))?;
         }
         Ok(())
     }
@@ -49,47 +56,46 @@ impl Machine {
     }
 
     /// Checks where the vectors of each warp are, and counts one request for all elements of a warp. An aligned vector lies in one
-    /// sector.
-    fn count_vector(&mut self, vector: &Vector, mask: &Mask, first: &[u32]) -> Result<(), Denied> {
-        let array = &self.code.arrays[vector.buffer.array];
-        let traffic = &mut self.traffic[vector.buffer.array];
-        let traffic = if vector.stores { &mut traffic.stores } else { &mut traffic.loads };
+    /// sector, and in adjacent banks.
+    fn count_vector(
+        &mut self,
+        at: Touch,
+        kind: AccessKind,
+        width: u32,
+        mask: &Mask,
+        first: &[u32],
+    ) -> Result<(), Denied> {
+        let array = &self.code.arrays[at.array];
+        let traffic = &mut self.traffic[at.array];
+        let traffic = if kind == AccessKind::Read { &mut traffic.loads } else { &mut traffic.stores };
         for_each_warp(mask, first, |warp| {
             let Warp { elements, threads } = warp;
             let mut starts = elements.iter().copied().zip(threads.iter().copied());
-            let last = vector.width as usize - 1;
-            warp.check(array.elements.saturating_sub(last))?;
-            if let Some((element, thread)) = starts.find(|(element, _)| element % vector.width != 0) {
-                return Err(Denied { thread, element, why: Why::Misaligned(vector.width) });
+            warp.check(array.elements.saturating_sub(width as usize - 1))?;
+            if let Some((element, thread)) = starts.find(|(element, _)| element % width != 0) {
+                return Err(Denied { thread, element, why: Why::Misaligned(width) });
             }
-            let elements = elements.len() as u64 * u64::from(vector.width);
-            *traffic += Traffic {
-                elements,
-                bytes: elements * array.ty.bytes() as u64,
-                requests: 1,
-                sectors: array.geometry.sectors(warp.elements).into(),
-                wavefronts: 0,
-            };
+            count(traffic, array, warp);
+            let others = elements.len() as u64 * u64::from(width - 1);
+            traffic.elements += others;
+            traffic.bytes += others * array.ty.bytes() as u64;
             Ok(())
         })
     }
 
-    /// Moves one element of each thread between the buffer and a row.
-    fn move_elements(
+    /// Reads one element of each thread from a buffer.
+    fn read_elements(
         &mut self,
-        vector: &Vector,
+        from: Touch,
         elements: &[u32],
         mask: &Mask,
         row: &mut Taken,
         world: &mut World<'_>,
     ) -> Result<(), Denied> {
-        let array = &self.code.arrays[vector.buffer.array];
-        let (era, me) = (world.clock.era(array.home), Mark::new(world.clock.now(), vector.buffer.site, 0));
+        let array = &self.code.arrays[from.array];
+        let (era, me) = (world.clock.era(array.home), Mark::new(world.clock.now(), from.site, 0));
         let memory = memory(array, &mut self.shared, world);
         for_each_warp(mask, elements, |warp| {
-            if vector.stores {
-                return memory.store(warp, &era, me, lanes(row));
-            }
             if array.written {
                 memory.read(warp, &era, me)?;
             } else {
@@ -100,33 +106,57 @@ impl Machine {
         })
     }
 
-    fn read_registers(
+    /// Writes one element of each thread to a buffer, or starts to write it to a shared array.
+    fn write_elements(
         &mut self,
         vector: &Vector,
+        elements: &[u32],
+        mask: &Mask,
+        row: &Taken,
+        world: &mut World<'_>,
+    ) -> Result<(), Denied> {
+        let to = vector.to;
+        let array = &self.code.arrays[to.array];
+        let (era, me) = (world.clock.era(array.home), Mark::new(world.clock.now(), to.site, 0));
+        let memory = memory(array, &mut self.shared, world);
+        let started = &mut self.copies.started;
+        for_each_warp(mask, elements, |warp| {
+            memory.store(warp, &era, me, lanes(row))?;
+            if vector.moves == Moves::Copies {
+                memory.depart(warp);
+                started.extend(warp.elements.iter().map(|element| (to.array, *element)));
+            }
+            Ok(())
+        })
+    }
+
+    fn read_registers(
+        &mut self,
+        from: Touch,
         offset: u32,
         mask: &Mask,
         row: &mut Taken,
         block: u32,
     ) -> Result<(), Denied> {
-        let Home::Thread(number) = self.code.arrays[vector.registers.array].home else {
-            unreachable!("one array of a vector is per thread")
+        let Home::Thread(number) = self.code.arrays[from.array].home else {
+            unreachable!("a vector that is stored comes from an array of the thread")
         };
-        let first = self.registers.lanes(vector.registers.index, 0..self.code.threads);
+        let first = self.registers.lanes(from.index, 0..self.code.threads);
         self.private[number].load(mask, block, |thread| first.get(thread) as u32 + offset, row.row())
     }
 
     fn write_registers(
         &mut self,
-        vector: &Vector,
+        to: Touch,
         offset: u32,
         mask: &Mask,
         row: &Taken,
         block: u32,
     ) -> Result<(), Denied> {
-        let Home::Thread(number) = self.code.arrays[vector.registers.array].home else {
-            unreachable!("one array of a vector is per thread")
+        let Home::Thread(number) = self.code.arrays[to.array].home else {
+            unreachable!("a vector that is loaded goes to an array of the thread")
         };
-        let first = self.registers.lanes(vector.registers.index, 0..self.code.threads);
+        let first = self.registers.lanes(to.index, 0..self.code.threads);
         self.private[number].store(mask, block, |thread| first.get(thread) as u32 + offset, lanes(row))
     }
 }

@@ -167,3 +167,78 @@ fn copies_go_from_global_to_shared_memory() {
         assert!(error.contains("`tile` cannot be copied to"), "{error}");
     }
 }
+
+/// How [`reversed`] copies, waits and reads.
+#[derive(Clone, Copy)]
+struct Vectors {
+    /// How many elements later the copies start in the buffer and in the shared array.
+    shifts: [i32; 2],
+    wait: bool,
+    barrier: bool,
+}
+
+/// `out(i)` is element `4 * THREADS - 1 - i`, for the first elements; every thread copies four at once.
+fn reversed(vectors: Vectors) -> Program {
+    let mut maker = Maker::new();
+    let from = maker.input("from", Type::F32, 5 * THREADS);
+    let to = maker.output("to", Type::F32, THREADS);
+    maker.kernel("reversed", [1, 1, 1], THREADS as u32, |k| {
+        let (from, to) = (k.global(from), k.global(to));
+        let tile = k.shared("tile", Type::F32, 5 * THREADS);
+        let (thread, width, last) = (k.thread(), k.int(4), k.int(4 * THREADS as i32 - 1));
+        let first = k.mul(thread, width);
+        let [index, at] = vectors.shifts.map(|shift| {
+            let shift = k.int(shift);
+            k.add(first, shift)
+        });
+        let other = k.sub(last, thread);
+        let value = k.load(tile, other);
+        let mut body = vec![Stmt::Vector { to: tile, at, from, index, width: 4 }, Stmt::Commit];
+        body.extend(vectors.wait.then_some(Stmt::Wait(0)));
+        body.extend(vectors.barrier.then_some(Stmt::Barrier));
+        body.push(store(to, thread, value));
+        body
+    });
+    maker.program
+}
+
+const RIGHT: Vectors = Vectors { shifts: [0, 0], wait: true, barrier: true };
+
+fn floats() -> Buffer {
+    buffer((0..5 * THREADS).map(|i| i as f32).collect::<Vec<f32>>())
+}
+
+#[test]
+fn copies_of_four_elements_are_one_request() {
+    let outcome = run(&reversed(RIGHT), &[&floats()]).unwrap();
+    let expected: Vec<f32> = (0..THREADS).map(|i| (4 * THREADS - 1 - i) as f32).collect();
+    assert_eq!(outcome.outputs[0].as_slice::<f32>(), Some(&expected[..]));
+    let counters = &outcome.counters.kernels()[0];
+    let (loads, stores) =
+        (counters.loads(warploom_sim::Memory::Global), counters.stores(warploom_sim::Memory::Shared));
+    // Two warps, each with 512 bytes: 16 sectors, and four words in each bank.
+    assert_eq!((loads.elements, loads.bytes, loads.requests, loads.sectors), (256, 1024, 2, 32));
+    assert_eq!((stores.elements, stores.bytes, stores.requests, stores.wavefronts), (256, 1024, 2, 8));
+}
+
+#[test]
+fn copies_of_four_elements_arrive_like_others() {
+    let fails =
+        |vectors: Vectors| run(&reversed(vectors), &[&floats()]).expect_err("a mistake that is found");
+    let error = fails(Vectors { wait: false, ..RIGHT });
+    assert!(matches!(error, SimError::UnderWay { .. }), "{error}");
+    let error = fails(Vectors { barrier: false, ..RIGHT });
+    let SimError::Conflict { access, earlier } = &error else { panic!("{error}") };
+    assert_eq!((access.kind, earlier.kind), (AccessKind::Read, AccessKind::Write));
+    for (shifts, kind, array) in [
+        ([1, 0], AccessKind::Read, "from"),
+        ([0, 2], AccessKind::Write, "tile"),
+        ([2, 2], AccessKind::Read, "from"),
+    ] {
+        let error = fails(Vectors { shifts, ..RIGHT });
+        let SimError::Misaligned { access, width } = &error else { panic!("{error}") };
+        assert_eq!((access.kind, access.array.as_str(), *width), (kind, array, 4));
+    }
+    let error = fails(Vectors { shifts: [0, 80], ..RIGHT });
+    assert!(matches!(error, SimError::OutOfBounds { .. }), "{error}");
+}

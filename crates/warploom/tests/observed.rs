@@ -190,3 +190,36 @@ fn coordinates_are_those_of_the_func_under_any_schedule() {
         );
     }
 }
+
+/// Copies of four elements at once are told element by element, each with what it was read from.
+#[test]
+fn copies_by_vectors_are_told_point_by_point() {
+    let x = vars!(x);
+    let input = Input::f32("input", 2);
+    let r = rdom!(r: (0, 6));
+    let sum = func("sum", x, 0.0f32).over(&r, |f| f.add(x, input.at((x, r.x))));
+    let pipeline = Pipeline::new("columns", [func("output", x, sum.at(x))]).unwrap();
+    let image = Region::of_extents(&[8, 6]);
+    let request = Realisation::new(&pipeline).input("input", image.clone());
+    let request = request.output("output", Region::of_extents(&[8]));
+    let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
+    let input = Buffer::from_fn(image, |at| (at[0] + 8 * at[1]) as f32).unwrap();
+    let subject = Subject { problem, input };
+    let text = "columns
+  kernel output block x 8
+    sum.0 threads x 8 private
+    over sum.1.r 2
+      input.stage threads d0 2, d1 2 serial d0 4 unroll shared async 2 vector
+      sum.1 threads x 8 private
+    output threads x 8
+";
+    let (log, observed, plain) = subject.observe(&Schedule::parse(text, &pipeline).unwrap());
+    assert_eq!(observed, plain);
+    let held = Held { source: Source::Input(pipeline.input_named("input").unwrap()), value: 0 };
+    let copies: Vec<&Store> = log.stores.iter().filter(|store| store.held == held).collect();
+    assert_eq!(copies.len(), 48);
+    for Store { at, bits, read, .. } in copies {
+        assert_eq!(*bits, u64::from(((at[0] + 8 * at[1]) as f32).to_bits()));
+        assert_eq!(*read, BTreeSet::from([(held, at.clone())]));
+    }
+}

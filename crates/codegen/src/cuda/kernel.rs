@@ -381,20 +381,35 @@ impl<'a> KernelPrinter<'a> {
     fn copy(&mut self, array: ArrayId, index: NodeId, value: NodeId) {
         let loaded = &self.kernel.exprs[value];
         let (NodeKind::Load(from), [at]) = (loaded.kind, &loaded.args[..]) else { return };
-        let helper = if loaded.ty.is_wide() { Helper::CopyWide } else { Helper::Copy };
+        self.copied((array, index), (from, *at), loaded.ty.bytes());
+    }
+
+    fn copied(&mut self, (to, at): (ArrayId, NodeId), (from, index): (ArrayId, NodeId), bytes: usize) {
+        let helper = match bytes {
+            4 => Helper::Copy,
+            8 => Helper::CopyWide,
+            _ => Helper::CopyWidest,
+        };
         self.printer.helpers.insert(helper);
-        let [index, at] = self.expressions([index, *at]);
-        let [to, from] =
-            [(array, index), (from, at)].map(|(array, at)| Text::element(&self.arrays[array], &at.text).code);
+        let [to, from] = self.elements([(to, at), (from, index)]);
         self.line(&format!("{}(&{to}, &{from});", helper.name()));
+    }
+
+    /// Two elements of arrays.
+    fn elements(&mut self, [one, other]: [(ArrayId, NodeId); 2]) -> [String; 2] {
+        let [first, second] = self.expressions([one.1, other.1]);
+        [(one.0, first), (other.0, second)]
+            .map(|(array, at)| Text::element(&self.arrays[array], &at.text).code)
     }
 
     /// A move of adjacent elements.
     fn vector(&mut self, (to, at): (ArrayId, NodeId), (from, index): (ArrayId, NodeId), width: u32) {
+        let Array { ty, space, .. } = self.kernel.arrays[to];
+        if space == Space::Shared {
+            return self.copied((to, at), (from, index), ty.bytes() * width as usize);
+        }
         self.printer.helpers.insert(Helper::Move);
-        let [at, index] = self.expressions([at, index]);
-        let [to, from] =
-            [(to, at), (from, index)].map(|(array, at)| Text::element(&self.arrays[array], &at.text).code);
+        let [to, from] = self.elements([(to, at), (from, index)]);
         self.line(&format!("{}<{width}>(&{to}, &{from});", Helper::Move.name()));
     }
 

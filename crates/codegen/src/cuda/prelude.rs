@@ -105,9 +105,10 @@ pub(super) enum Helper {
     SinDouble,
     CosDouble,
     TanhDouble,
-    /// Asynchronous copies of 4 and of 8 bytes from global to shared memory.
+    /// Asynchronous copies of 4, 8 and 16 bytes from global to shared memory.
     Copy,
     CopyWide,
+    CopyWidest,
     /// A move of adjacent elements with one access.
     Move,
     /// An atomic that the hardware lacks, as a compare-and-swap loop.
@@ -116,7 +117,7 @@ pub(super) enum Helper {
 
 impl Helper {
     /// All helpers except atomics, each after those it calls.
-    const ALL: [Helper; 70] = [
+    const ALL: [Helper; 71] = [
         Helper::AwaitPrevious,
         Helper::After,
         Helper::DivInt,
@@ -186,6 +187,7 @@ impl Helper {
         Helper::TanhDouble,
         Helper::Copy,
         Helper::CopyWide,
+        Helper::CopyWidest,
         Helper::Move,
     ];
 
@@ -257,6 +259,7 @@ impl Helper {
             Helper::TanhDouble => "wl_tanh",
             Helper::Copy => "wl_copy4",
             Helper::CopyWide => "wl_copy8",
+            Helper::CopyWidest => "wl_copy16",
             Helper::Move => "wl_move",
             Helper::Atomic(AtomicOp::Add, _) => "wl_atomic_add",
             Helper::Atomic(AtomicOp::Min, _) => "wl_atomic_min",
@@ -358,8 +361,10 @@ impl Helper {
             Helper::SinDouble => double::SIN.to_string(),
             Helper::CosDouble => double::COS.to_string(),
             Helper::TanhDouble => double::tanh(),
-            Helper::Copy => copy(self, 4),
-            Helper::CopyWide => copy(self, 8),
+            Helper::Copy => copy(self, "ca", 4),
+            Helper::CopyWide => copy(self, "ca", 8),
+            // Only these can pass by the L1 cache.
+            Helper::CopyWidest => copy(self, "cg", 16),
             Helper::Move => MOVE.to_string(),
             Helper::Atomic(op, ty) => atomic(op, ty),
         }
@@ -493,13 +498,13 @@ template <int N, typename T> static __device__ __forceinline__ void wl_move(T* t
 }";
 
 /// An asynchronous copy. The thread must wait before it may rely on the bytes.
-fn copy(helper: Helper, bytes: usize) -> String {
+fn copy(helper: Helper, cache: &str, bytes: usize) -> String {
     let name = helper.name();
     format!(
         "\
 static __device__ __forceinline__ void {name}(void* to, const void* from) {{
     const unsigned place = (unsigned)__cvta_generic_to_shared(to);
-    asm volatile(\"cp.async.ca.shared.global [%0], [%1], {bytes};\" :: \"r\"(place), \"l\"(from) : \"memory\");
+    asm volatile(\"cp.async.{cache}.shared.global [%0], [%1], {bytes};\" :: \"r\"(place), \"l\"(from) : \"memory\");
 }}"
     )
 }

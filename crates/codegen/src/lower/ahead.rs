@@ -139,8 +139,9 @@ impl KernelLowering<'_> {
             let plan = &self.context.plan.nests[id];
             let Some(footprint) = &plan.footprint else { continue };
             self.allocate(plan);
-            let mut copies = self.nest(plan.nest, footprint)?;
+            let mut copies = self.elements(plan.nest, footprint)?;
             self.make_asynchronous(&mut copies);
+            let copies = if plan.nest.numbers.vector { self.vectors(copies) } else { copies };
             self.note(Place::Nest(id), every_stmt(&copies).count());
             stmts.extend(copies);
         }

@@ -71,16 +71,21 @@ struct CountedLane {
 impl KernelLowering<'_> {
     /// The statements that compute one nest over its box.
     pub fn nest(&mut self, nest: &Nest, footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
+        let stmts = self.elements(nest, footprint)?;
+        let stmts = if nest.numbers.vector { self.vectors(stmts) } else { stmts };
+        Ok(self.start_registers(nest.item, &stmts).into_iter().chain(stmts).collect())
+    }
+
+    /// The same element by element.
+    pub fn elements(&mut self, nest: &Nest, footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
         self.begin_shuffles(footprint);
         let mut subject = self.subject(nest.item);
         subject.atomic = nest.numbers.atomic;
         let placed = Placed { nest, footprint, subject };
-        let stmts = match footprint.thread_count() {
-            None => self.flat(&placed)?,
-            Some(used) => self.shared_out(&placed, used)?,
-        };
-        let stmts = if nest.numbers.vector { self.vectors(stmts) } else { stmts };
-        Ok(self.start_registers(nest.item, &stmts).into_iter().chain(stmts).collect())
+        match footprint.thread_count() {
+            None => self.flat(&placed),
+            Some(used) => self.shared_out(&placed, used),
+        }
     }
 
     /// Where the loops of a nest start.

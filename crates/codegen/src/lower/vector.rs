@@ -2,7 +2,9 @@
 //!
 //! In a loop whose iterations access adjacent elements of a buffer, from a multiple of 2, 4, 8 or 16 on, the loads move to
 //! registers before the loop, and the stores come from registers after it. This is possible where all iterations run, and where
-//! nothing else in the loop accesses what is stored.
+//! nothing else in the loop accesses what is stored. Asynchronous copies are vectors where both sides are adjacent and aligned.
+
+mod copies;
 
 use ahash::{AHashMap, AHashSet};
 use warploom_lang::Type;
@@ -92,6 +94,9 @@ impl KernelLowering<'_> {
 
     fn vector_loop(&mut self, var: VarId, count: u32, body: Vec<Stmt>) -> Vec<Stmt> {
         let around = self.unrolled(var, count, &body);
+        if body.iter().any(|stmt| matches!(stmt, Stmt::Copy { .. })) {
+            return self.copy_loop(&around, body);
+        }
         let (mut before, mut after, mut in_registers) = (Vec::new(), Vec::new(), AHashMap::new());
         let mut used: AHashMap<ArrayId, usize> = AHashMap::new();
         for &load in &around.loads {
@@ -190,13 +195,30 @@ impl KernelLowering<'_> {
         index: NodeId,
         used: &mut AHashMap<ArrayId, usize>,
     ) -> Option<Vectors> {
-        let Array { ref name, ty, space: Space::Global(buffer), .. } = self.arrays[array] else {
+        let Array { ref name, ty, space: Space::Global(_), .. } = self.arrays[array] else {
             return None;
         };
-        // The caller may choose where such a buffer and its rows start.
-        let is_free = self.context.layouts.get(buffer).is_some();
-        let is_table = matches!(self.context.buffers[buffer].role, Role::Table(_));
-        if is_free || is_table || self.builder.exprs.is_offset(index) {
+        let width = self.width(around, array, index)?;
+        let name = format!("{name}.vector");
+        let number = used.entry(array).or_default();
+        let key = VectorKey { array, elements: around.count, number: *number };
+        *number += 1;
+        let declare = || self.arrays.push(Array::new(name, ty, Space::Thread, around.count as usize));
+        let registers = *self.vectors.entry(key).or_insert_with(declare);
+        let first = self.builder.sub(index, around.step);
+        Some(Vectors { array, first, width, registers })
+    }
+
+    /// The elements of a vector of an access whose iterations are adjacent and start at a multiple of it.
+    fn width(&self, around: &Unrolled, array: ArrayId, index: NodeId) -> Option<u32> {
+        let Array { ty, space, .. } = self.arrays[array];
+        if let Space::Global(buffer) = space {
+            // The caller may choose where such a buffer and its rows start.
+            let is_free = self.context.layouts.get(buffer).is_some();
+            let is_table = matches!(self.context.buffers[buffer].role, Role::Table(_));
+            (!is_free && !is_table).then_some(())?;
+        }
+        if self.builder.exprs.is_offset(index) {
             return None;
         }
         let linear = self.builder.linear(index);
@@ -207,15 +229,7 @@ impl KernelLowering<'_> {
         let widest = (VECTOR_BYTES / ty.bytes()) as i64;
         // The widest vector is a power of two, and so is every divisor of it.
         let width = numbers.fold(widest, gcd);
-        (is_fixed && width > 1).then_some(())?;
-        let name = format!("{name}.vector");
-        let number = used.entry(array).or_default();
-        let key = VectorKey { array, elements: around.count, number: *number };
-        *number += 1;
-        let declare = || self.arrays.push(Array::new(name, ty, Space::Thread, around.count as usize));
-        let registers = *self.vectors.entry(key).or_insert_with(declare);
-        let first = self.builder.sub(index, around.step);
-        Some(Vectors { array, first, width: u32::try_from(width).ok()?, registers })
+        u32::try_from(width).ok().filter(|width| is_fixed && *width > 1)
     }
 
     /// Whether a value is the same in all iterations, and before the loop.
@@ -236,12 +250,17 @@ impl KernelLowering<'_> {
         moved: impl Fn(NodeId, NodeId) -> Stmt,
     ) -> Vec<Stmt> {
         let mut nesting = Nesting::default();
-        let count = i64::from(around.count / vectors.width);
-        let name = self.builder.vars[around.var].clone();
-        let number = nesting.repeat(&mut self.builder, name, count, true);
-        let start = self.builder.scale(number, vectors.width.into());
+        let start = self.starts(&mut nesting, around, vectors.width);
         let place = self.builder.add(vectors.first, start);
         nesting.around(&mut self.builder, vec![moved(start, place)])
+    }
+
+    /// The first iteration of each vector of a loop.
+    fn starts(&mut self, nesting: &mut Nesting, around: &Unrolled, width: u32) -> NodeId {
+        let count = i64::from(around.count / width);
+        let name = self.builder.vars[around.var].clone();
+        let number = nesting.repeat(&mut self.builder, name, count, true);
+        self.builder.scale(number, width.into())
     }
 
     /// Statements with other values in place of some.
@@ -305,5 +324,5 @@ impl KernelLowering<'_> {
 
 /// Whether a statement can be in a loop that is made of vectors.
 fn is_plain(stmt: &Stmt) -> bool {
-    matches!(stmt, Stmt::Let(..) | Stmt::Store { .. } | Stmt::Atomic { .. })
+    matches!(stmt, Stmt::Let(..) | Stmt::Store { .. } | Stmt::Copy { .. } | Stmt::Atomic { .. })
 }

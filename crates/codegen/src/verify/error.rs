@@ -254,7 +254,7 @@ pub enum Fault {
     },
     /// A vector has other arrays or another length than vectors have.
     #[error(
-        "a vector of {width} moves elements of `{array}`; vectors are 2, 4, 8 or 16 elements of at most 16 bytes between a buffer and a per-thread array"
+        "a vector of {width} moves elements of `{array}`; vectors are 2, 4, 8 or 16 elements of at most 16 bytes between a buffer and a per-thread array, or to a shared array"
     )]
     Vector {
         /// Name of the buffer, or of the array that is written.

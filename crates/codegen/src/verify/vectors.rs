@@ -28,6 +28,10 @@ impl Verifier<'_> {
         let spaces = [from, to].map(|array| kernel.arrays[array].space);
         let (buffer, start, is_written) = match spaces {
             [Space::Global(buffer), Space::Thread] => (buffer, index, false),
+            [Space::Global(buffer), Space::Shared] => {
+                self.copied_vector((to, at), from, width)?;
+                (buffer, index, false)
+            }
             [Space::Thread, Space::Global(buffer)] => (buffer, at, true),
             _ => return Err(self.malformed(to, width)),
         };
@@ -47,6 +51,15 @@ impl Verifier<'_> {
             return Err(Fault::Misaligned { array: kernel.arrays[array].name.clone(), width });
         }
         Ok(())
+    }
+
+    /// Checks what only an asynchronous copy has to satisfy.
+    fn copied_vector(&self, (to, at): (ArrayId, NodeId), from: ArrayId, width: u32) -> Result<(), Fault> {
+        self.copy(to, Some(from))?;
+        match is_multiple(&self.tables.kernel.exprs, at, width) {
+            true => Ok(()),
+            false => Err(Fault::Misaligned { array: self.tables.kernel.arrays[to].name.clone(), width }),
+        }
     }
 
     fn malformed(&self, array: ArrayId, width: u32) -> Fault {

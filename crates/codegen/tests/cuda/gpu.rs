@@ -382,9 +382,10 @@ fn gpu_functions_of_the_timing_build_are_close() {
 #[test]
 fn copies_arrive() {
     let Some(gpu) = testing::gpu("copies_arrive") else { return };
-    for build in [Build::Checking, Build::Timing] {
-        let mut executable = load(&gpu, &programs::copies(), build);
-        let types: Vec<Type> = Type::ALL.into_iter().filter(|ty| ty.bytes() >= 4).collect();
+    let builds = [Build::Checking, Build::Timing].into_iter();
+    for (build, width) in builds.flat_map(|build| [1, 2, 4].map(|width| (build, width))) {
+        let mut executable = load(&gpu, &programs::copies(width), build);
+        let types = programs::copied_types(width);
         let given: Vec<Vec<Value>> = types.iter().map(|ty| values(*ty, 2 * programs::COPIES)).collect();
         for (number, values) in given.iter().enumerate() {
             executable.upload(number, &bytes(values)).unwrap();

@@ -1,6 +1,6 @@
 //! Small programs that between them use all of the IR.
 
-use warploom_codegen::ir::{AtomicOp, Launch, Leaf, Program, Space, Stmt};
+use warploom_codegen::ir::{ArrayId, AtomicOp, Launch, Leaf, Program, Space, Stmt, VECTOR_BYTES};
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::{Type, Value};
 
@@ -256,12 +256,18 @@ pub fn shuffles() -> Program {
 /// Threads of each of the two blocks of [`copies`].
 pub const COPIES: usize = 64;
 
-/// Every type of 4 or 8 bytes, turned around in each block through shared memory, by asynchronous copies.
-pub fn copies() -> Program {
+/// The types of which so many elements can be copied at once.
+pub fn copied_types(width: u32) -> Vec<Type> {
+    let bytes = |ty: &Type| ty.bytes() * width as usize;
+    Type::ALL.into_iter().filter(|ty| ty.bytes() >= 4 && bytes(ty) <= VECTOR_BYTES).collect()
+}
+
+/// Every type of 4 or 8 bytes, turned around in each block through shared memory, by asynchronous copies of so many elements.
+pub fn copies(width: u32) -> Program {
     let mut program = RawProgram::new("copies");
-    let types = Type::ALL.into_iter().filter(|ty| ty.bytes() >= 4);
     let count = 2 * COPIES;
-    let buffers: Vec<_> = types
+    let buffers: Vec<_> = copied_types(width)
+        .into_iter()
         .map(|ty| {
             (program.input(&format!("in.{ty}"), ty, count), program.output(&format!("out.{ty}"), ty, count))
         })
@@ -275,14 +281,31 @@ pub fn copies() -> Program {
         let (from, to) = (kernel.global(from), kernel.global(to));
         let ty = kernel.kernel.arrays[from].ty;
         let tile = kernel.array(&format!("tile.{ty}"), ty, Space::Shared, COPIES);
-        let value = kernel.load(from, i);
-        kernel.kernel.body.extend([Stmt::Copy { array: tile, index: thread, value }, Stmt::Commit]);
+        match width {
+            1 => {
+                let value = kernel.load(from, i);
+                kernel.kernel.body.push(Stmt::Copy { array: tile, index: thread, value });
+            }
+            _ => copied_by_some(&mut kernel, tile, from, width),
+        }
+        kernel.kernel.body.push(Stmt::Commit);
         stores.push((to, kernel.load(tile, other)));
     }
     kernel.kernel.body.extend([Stmt::Wait(0), Stmt::Barrier]);
     stores.into_iter().for_each(|(to, value)| kernel.store(to, i, value));
     program.launch(kernel);
     program.program
+}
+
+/// As many threads as are needed copy the elements of a block.
+fn copied_by_some(kernel: &mut RawKernel, to: ArrayId, from: ArrayId, width: u32) {
+    let (thread, block) = (kernel.leaf(Leaf::Thread), kernel.leaf(Leaf::Block(0)));
+    let [used, factor, elements] =
+        [COPIES as i32 / width as i32, width as i32, COPIES as i32].map(|number| kernel.constant(number));
+    let is_used = kernel.binary(BinaryOp::Lt, thread, used);
+    let (at, first) = (kernel.mul(thread, factor), kernel.mul(block, elements));
+    let index = kernel.add(first, at);
+    kernel.when(is_used, |kernel| kernel.kernel.body.push(Stmt::Vector { to, at, from, index, width }));
 }
 
 /// Threads of [`atomics`].

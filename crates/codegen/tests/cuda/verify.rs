@@ -506,8 +506,11 @@ fn vectors_are_between_buffers_and_threads_and_aligned() {
             load(k, (from, own), factor, width);
         });
     }
-    let fault = Fault::Vector { array: "shared".into(), width: 4 };
-    refused_at(&[Body(0)], fault, |k, Arrays { from, shared, .. }| load(k, (from, shared), 4, 4));
+    let fault = Fault::Vector { array: "own".into(), width: 4 };
+    refused_at(&[Body(0)], fault, |k, Arrays { shared, .. }| {
+        let own = own(k);
+        load(k, (shared, own), 4, 4);
+    });
     refused_at(&[Body(0)], Fault::WritesInput { array: "from".into() }, |k, Arrays { from, .. }| {
         let own = own(k);
         let zero = k.constant(0);
@@ -518,6 +521,33 @@ fn vectors_are_between_buffers_and_threads_and_aligned() {
     refused_at(&[Body(0)], range, |k, Arrays { from, .. }| {
         let own = k.array("own", Type::F32, Space::Thread, 2);
         load(k, (from, own), 4, 4);
+    });
+}
+
+#[test]
+fn vectors_to_shared_memory_are_aligned_copies() {
+    let copy = |k: &mut RawKernel, (to, from): (ArrayId, ArrayId), factors: [i32; 2]| {
+        let thread = k.leaf(Leaf::Thread);
+        let [at, index] = factors.map(|factor| {
+            let factor = k.constant(factor);
+            k.op(Op::Binary(BinaryOp::Mul), &[thread, factor])
+        });
+        k.kernel.body.push(Stmt::Vector { to, at, from, index, width: 4 });
+    };
+    let right = program(|k, Arrays { from, shared, .. }| {
+        copy(k, (shared, from), [4, 8]);
+        k.kernel.body.extend([Stmt::Commit, Stmt::Wait(0)]);
+    });
+    assert_eq!(verify(&right), Ok(()));
+    for (factors, array) in [([2, 4], "shared"), ([4, 6], "from")] {
+        let fault = Fault::Misaligned { array: array.into(), width: 4 };
+        refused_at(&[Body(0)], fault, |k, Arrays { from, shared, .. }| copy(k, (shared, from), factors));
+    }
+    // The kernel writes what it copies.
+    refused_at(&[Body(0)], Fault::Copy { array: "shared".into(), ty: Type::F32 }, |k, arrays| {
+        copy(k, (arrays.shared, arrays.to), [4, 4]);
+        let (thread, one) = (k.leaf(Leaf::Thread), k.constant(1.0_f32));
+        k.store(arrays.to, thread, one);
     });
 }
 

@@ -30,8 +30,9 @@ impl Block<'_, '_> {
         keep: Keep,
         access: Access,
     ) -> Traffic {
-        let vectors = work.has_vectors(group) && !matches!(access, Access::Atomic);
-        let (traffic, all) = moves.traffic(place, self.units, keep, vectors);
+        let is_atomic = matches!(access, Access::Atomic);
+        let most = if is_atomic { 1 } else { self.most_at_once(work, group, place) };
+        let (traffic, all) = moves.traffic(place, self.units, keep, most);
         if self.items.chosen.is_some() {
             let whole = work.walk.vars.iter().chain(&place.base).all(|linear| linear.den == 1);
             let exact = all

@@ -88,7 +88,7 @@ impl Block<'_, '_> {
     pub fn exchanged(&mut self, work: &Work<'_>, own: &Place, totals: &mut Totals) {
         let Some(Shared { everywhere, zeros, taken, .. }) = work.lanes else { return };
         for group in &work.flat.stores {
-            let each = Moves::new(everywhere, group).traffic(own, self.units, all, false).0;
+            let each = Moves::new(everywhere, group).traffic(own, self.units, all, 1).0;
             let taken = each.times(taken);
             totals.add_shuffles(taken);
             if self.items.chosen.is_some() {

@@ -74,7 +74,7 @@ impl Work<'_> {
     }
 
     /// Whether it copies asynchronously, if there is more than one slice to copy.
-    pub(super) fn is_async(&self) -> bool {
+    fn is_async(&self) -> bool {
         self.nest.is_some_and(|nest| nest.numbers.depth.is_some())
     }
 }
@@ -125,8 +125,7 @@ impl Block<'_, '_> {
         let own = self.own_place(work);
         let loads = self.loads(work, &own, &mut reads);
         self.atomics(work, &own, &mut features);
-        let slices = self.allocation(work.node).map_or(1, |(_, array)| array.slices);
-        features.copied_slices = if work.is_async() && slices > 1 { slices as f64 } else { 0.0 };
+        features.copied_slices = if self.copies_ahead(work) { self.slices(work) as f64 } else { 0.0 };
         let stores = self.stores(work, &own);
         self.volume(work, &own, &mut features);
         self.parallelism(work, &mut features);
@@ -154,8 +153,18 @@ impl Block<'_, '_> {
         Computed { features, reads, registers, nodes, shares }
     }
 
+    /// How many slices of what it computes exist at once.
+    fn slices(&self, work: &Work<'_>) -> i64 {
+        self.allocation(work.node).map_or(1, |(_, array)| array.slices)
+    }
+
+    /// Whether it copies asynchronously.
+    pub(super) fn copies_ahead(&self, work: &Work<'_>) -> bool {
+        work.is_async() && self.slices(work) > 1
+    }
+
     /// The array that receives the stage's results.
-    fn own_place(&self, work: &Work<'_>) -> Place {
+    pub(super) fn own_place(&self, work: &Work<'_>) -> Place {
         match (work.input, self.allocation(work.node)) {
             (Some(_), Some((_, allocation))) => self.in_block(allocation, work),
             _ => self.place(work.node, work),
@@ -187,8 +196,7 @@ impl Block<'_, '_> {
             let place =
                 if group.own && work.input.is_none() { own.clone() } else { self.place(group.node, work) };
             if !group.own && self.is_in_warps(group.node) {
-                totals
-                    .add_shuffles(moves.traffic(&place, self.units, |kind| kind == AxisKind::Over, false).0);
+                totals.add_shuffles(moves.traffic(&place, self.units, |kind| kind == AxisKind::Over, 1).0);
             }
             if self.keeps(work, group, &moves, &place) {
                 let once = work.walk.before_loops();

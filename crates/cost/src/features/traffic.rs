@@ -257,14 +257,14 @@ impl<'a> Moves<'a> {
         self.unknown
     }
 
-    /// The traffic of one full block, by vectors where that is asked for and possible. Of the axes inside a thread, only those
-    /// that pass `keep` run. Also returns whether every warp was analysed.
+    /// The traffic of one full block, by vectors of at most `most` elements where that is possible. Of the axes inside a thread,
+    /// only those that pass `keep` run. Also returns whether every warp was analysed.
     pub fn traffic(
         &self,
         place: &Place,
         units: Units,
         keep: impl Fn(AxisKind) -> bool + Copy,
-        by_vectors: bool,
+        most: i64,
     ) -> (Traffic, bool) {
         let mut traffic = Traffic::default();
         let (walk, group) = (self.walk, self.group);
@@ -278,9 +278,9 @@ impl<'a> Moves<'a> {
             return (traffic, true);
         }
         let (mut accesses, all) = match self.elements(place) {
-            Some(elements) if !by_vectors => self.linear(&elements, place, units, keep, group.origins.iter()),
+            Some(elements) if most == 1 => self.linear(&elements, place, units, keep, group.origins.iter()),
             Some(elements) => {
-                let vectors = self.vectors(&elements, place, keep);
+                let vectors = self.vectors(&elements, place, keep, most);
                 let parts: f64 = vectors.iter().map(|of| of.map_or(1.0, |of| 1.0 / of.width as f64)).sum();
                 traffic.requests *= parts / vectors.len().max(1) as f64;
                 self.in_vectors(&elements, place, units, keep, &vectors)
@@ -339,7 +339,7 @@ impl<'a> Moves<'a> {
     }
 
     /// The element of the first access as a sum over axes, if nothing is rounded.
-    fn elements(&self, place: &Place) -> Option<Elements> {
+    pub fn elements(&self, place: &Place) -> Option<Elements> {
         let whole =
             self.group.rows.iter().all(|row| row.den == 1) && place.base.iter().all(|base| base.den == 1);
         if !whole || self.rounded {
@@ -365,7 +365,7 @@ impl<'a> Moves<'a> {
         Some(elements)
     }
 
-    /// Sectors of accesses of which some are made by vectors: the sum over those of each width.
+    /// Sectors or wavefronts of accesses of which some are made by vectors: the sum over those of each width.
     fn in_vectors(
         &self,
         elements: &Elements,

@@ -2,11 +2,15 @@
 
 use smallvec::SmallVec;
 
+use crate::features::block::Block;
 use crate::features::flatten::Group;
-use crate::features::row::Work;
+use crate::features::row::{Work, all};
 use crate::features::traffic::{Elements, Moves, Place};
 use crate::features::walk::AxisKind;
 use crate::kernel::Memory;
+
+/// The widest vector that bytes allow; accesses may be limited to fewer elements.
+const UNLIMITED: i64 = 16;
 
 /// Bytes of the longest vector.
 const VECTOR_BYTES: i64 = 16;
@@ -21,24 +25,51 @@ pub(crate) struct Vector {
 impl Work<'_> {
     /// Whether accesses of a group can be made by vectors: nothing else in the loop accesses what it writes, and no
     /// condition decides which points are computed.
-    pub fn has_vectors(&self, group: &Group) -> bool {
+    fn has_vectors(&self, group: &Group) -> bool {
         let reads_own = || self.flat.loads.iter().any(|load| load.own) && self.input.is_none();
         self.vector && (!group.own || self.accumulates || !reads_own())
     }
 }
 
+impl Block<'_, '_> {
+    /// The most elements that an access of a group moves at once; 1 if it is made element by element.
+    pub(super) fn most_at_once(&self, work: &Work<'_>, group: &Group, place: &Place) -> i64 {
+        if !work.has_vectors(group) {
+            return 1;
+        }
+        if self.copies_ahead(work) {
+            return self.copied_at_once(work);
+        }
+        if place.memory == Memory::Global { UNLIMITED } else { 1 }
+    }
+
+    /// The elements of an asynchronous copy, as many as both sides allow.
+    fn copied_at_once(&self, work: &Work<'_>) -> i64 {
+        let ([load], [store]) = (&work.flat.loads[..], &work.flat.stores[..]) else { return 1 };
+        let sides = [(load, self.place(load.node, work)), (store, self.own_place(work))];
+        let width = |(group, place): &(&Group, Place)| {
+            let moves = Moves::new(work.walk, group);
+            let vectors = moves.elements(place).map(|of| moves.vectors(&of, place, all, UNLIMITED));
+            let narrowest = vectors.iter().flatten().map(|of| of.map_or(1, |of| of.width)).min();
+            narrowest.unwrap_or(1)
+        };
+        sides.iter().map(width).min().unwrap_or(1)
+    }
+}
+
 impl Moves<'_> {
-    /// The vectors of each access of the group; `None` for one that is made element by element.
+    /// The vectors of at most `most` elements of each access of the group; `None` for one that is made element by element.
     pub fn vectors(
         &self,
         elements: &Elements,
         place: &Place,
         keep: impl Fn(AxisKind) -> bool,
+        most: i64,
     ) -> SmallVec<[Option<Vector>; 4]> {
-        let axis = self.innermost(elements, keep).filter(|_| place.memory == Memory::Global);
+        let axis = self.innermost(elements, keep);
         let vector = |origin: &SmallVec<[i64; 4]>| {
             let offset: i64 = origin.iter().zip(&place.strides).map(|(at, stride)| at * stride).sum();
-            let width = self.width(elements, axis?, elements.constant + offset);
+            let width = self.width(elements, axis?, elements.constant + offset, most);
             (width > 1).then_some(Vector { axis: axis?, width })
         };
         self.group.origins.iter().map(vector).collect()
@@ -57,8 +88,8 @@ impl Moves<'_> {
         (axes[last].kind.is_unrolled() && elements.steps[last] == 1 && is_whole).then_some(last)
     }
 
-    /// The elements of a vector along an axis, for accesses that start at `start` where all axes do.
-    fn width(&self, elements: &Elements, axis: usize, start: i64) -> i64 {
+    /// The elements of a vector along an axis, at most `most`, for accesses that start at `start` where all axes do.
+    fn width(&self, elements: &Elements, axis: usize, start: i64, most: i64) -> i64 {
         let steps = elements.steps.iter().enumerate().filter(|(other, _)| *other != axis);
         let fits = |width: &i64| {
             let is_multiple = |number: i64| number % width == 0;
@@ -66,7 +97,7 @@ impl Moves<'_> {
                 && is_multiple(start)
                 && steps.clone().all(|(_, step)| is_multiple(*step))
         };
-        let widest = VECTOR_BYTES / self.group.bytes as i64;
+        let widest = most.min(VECTOR_BYTES / self.group.bytes as i64);
         [16, 8, 4, 2].into_iter().filter(|width| *width <= widest).find(fits).unwrap_or(1)
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::slice;
 
-use warploom_codegen::ir::{Kernel, Leaf, NodeId, NodeKind, Stmt, every_stmt};
+use warploom_codegen::ir::{Kernel, Leaf, NodeId, NodeKind, Space, Stmt, every_stmt};
 use warploom_codegen::verify::{Step, StmtPath};
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{Type, Value};
@@ -94,11 +94,31 @@ pub(super) fn in_turn(kernel: &mut Kernel, at: &StmtPath, turns: Turns) {
 /// Makes copies plain stores, which need no commits and waits. All statements keep their paths.
 pub(super) fn make_synchronous(kernel: &mut Kernel) {
     let never = node(kernel, NodeKind::Op(Op::Const(Value::from(false))), Type::Bool, &[]);
+    let is_vector = |stmt: &&Stmt| matches!(stmt, Stmt::Vector { .. });
+    let vectors: Vec<Stmt> = every_stmt(&kernel.body).filter(is_vector).cloned().collect();
+    let stored = |vector| Some((each_stored(kernel, &vector)?, vector));
+    let stored: Vec<(Stmt, Stmt)> = vectors.into_iter().filter_map(stored).collect();
     change(&mut kernel.body, &|stmt| match *stmt {
         Stmt::Copy { array, index, value } => *stmt = Stmt::Store { array, index, value },
         Stmt::Commit | Stmt::Wait(_) => *stmt = Stmt::when(never, Vec::new()),
-        _ => {}
+        _ => {
+            let same = stored.iter().find(|(_, vector)| vector == stmt);
+            same.into_iter().for_each(|(stores, _)| *stmt = stores.clone());
+        }
     });
+}
+
+/// A loop that stores the elements of a vector to a shared array, if it is such a vector.
+fn each_stored(kernel: &mut Kernel, vector: &Stmt) -> Option<Stmt> {
+    let Stmt::Vector { to: array, at, from, index, width: count } = *vector else { return None };
+    (kernel.arrays[array].space == Space::Shared).then_some(())?;
+    let var = kernel.vars.push("element".into());
+    let element = node(kernel, NodeKind::Leaf(Leaf::Var(var)), Type::I32, &[]);
+    let add = NodeKind::Op(Op::Binary(BinaryOp::Add));
+    let [at, index] = [at, index].map(|first| node(kernel, add, Type::I32, &[first, element]));
+    let value = node(kernel, NodeKind::Load(from), kernel.arrays[from].ty, &[index]);
+    let body = vec![Stmt::Store { array, index: at, value }];
+    Some(Stmt::For { var, count, limit: None, unrolled: true, body })
 }
 
 /// Removes the statements that are not kept, in all lists.

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use warploom_codegen::ir::{Stmt, every_stmt};
+use warploom_codegen::ir::{Kernel, Space, Stmt, every_stmt};
 use warploom_codegen::lower::Options as Lowering;
 use warploom_fuzz::{Case, Fate, Mutant, Mutation, Options, Verdict, fuzz, random_schedules};
 use warploom_lang::*;
@@ -26,6 +26,19 @@ fn product(lines: &str) -> Case {
     let prod = func("prod", (x, y), 0.0).over(&r, |f| f.add((x, y), a.at((x, r.x)) * b.at((r.x, y))));
     let out = func("out", (x, y), prod.at((x, y)));
     case(vec![out], &[("a", &[40, 24]), ("b", &[24, 20]), ("out", &[40, 20])], lines)
+}
+
+/// How many vectors in the text of a case are copies ahead of time.
+fn stmts_of_copies(case: &Case) -> usize {
+    let program = case.lower_with(&device(), Lowering::default()).unwrap();
+    let of = |kernel: &Kernel| {
+        let is_copy = |stmt: &&Stmt| match stmt {
+            Stmt::Vector { to, .. } => kernel.arrays[*to].space == Space::Shared,
+            _ => false,
+        };
+        every_stmt(&kernel.body).filter(is_copy).count()
+    };
+    program.kernels.values().map(of).sum()
 }
 
 /// The widths of the vectors in the text of a case, in order.
@@ -158,6 +171,71 @@ fn loops_that_read_what_they_write_have_no_vectors_of_it() {
     assert_eq!(widths(&case), [4, 4, 4]);
 }
 
+/// A product of matrices whose operands are copied ahead of time.
+fn ahead(a: &str, b: &str, step: u32) -> Case {
+    product(&format!(
+        "
+  kernel out block x 16, y 8
+    prod.0 threads x 4, y 8 serial x 4 unroll private
+    over prod.1.r {step}
+      a.stage {a}
+      b.stage {b}
+      prod.1 threads x 4, y 8 serial x 4 unroll private
+    out threads x 4, y 8 serial x 4 unroll
+"
+    ))
+}
+
+/// Copies ahead of time, from a buffer and to an array that both have to allow it.
+#[test]
+fn copies_are_as_wide_as_both_sides_allow() {
+    let a = |words: &str| format!("threads d0 4, d1 4 serial d0 4 unroll shared {words} vector");
+    let b = |words: &str| format!("threads d0 2, d1 4 serial d0 4 unroll shared {words} vector");
+    let flat = "flat shared async 2";
+    for (case, own) in [
+        (ahead(&a("async 2"), flat, 8), &[4][..]),
+        (ahead(&a("async 3"), &b("async 3"), 8), &[4]),
+        (ahead(&a("async 4"), flat, 7), &[4]),
+        (ahead(&a("pitch 20 async 2"), flat, 8), &[4]),
+        // Rows in shared memory begin at every second element, or anywhere.
+        (ahead(&a("pitch 18 async 2"), flat, 8), &[2]),
+        (ahead(&a("pitch 17 async 2"), flat, 8), &[]),
+        // Neighbours in global memory are none in shared memory.
+        (ahead(&a("transpose async 2"), flat, 8), &[]),
+        // Rows of six values begin at every second one of the buffer.
+        (ahead(flat, "threads d0 3, d1 8 serial d0 2 unroll shared async 2 vector", 6), &[2]),
+        // The last slice has six of nine values, so points have guards of their own.
+        (ahead(flat, &b("pitch 12 async 2"), 9), &[]),
+        // The slices of an array whose length is no multiple of a vector begin at one.
+        (ahead("threads d0 4 serial d0 4 unroll shared pitch 18 async 3 vector", flat, 1), &[4]),
+        // One iteration copies as if `async` were not there.
+        (ahead(&a("async 2"), flat, 24), &[4]),
+    ] {
+        passes(&case);
+        let mut found = widths(&case);
+        found.dedup();
+        assert_eq!(found, own, "{}", case.schedule.to_text(&case.pipeline));
+    }
+}
+
+/// On both sides. Without a wait or a commit, elements of vectors are read before they arrive.
+#[test]
+fn every_mutant_of_a_copy_is_noticed() {
+    for depth in 2..=3 {
+        let a = format!("threads d0 4, d1 4 serial d0 4 unroll shared async {depth} vector");
+        let case = ahead(&a, &format!("flat shared async {depth}"), 8);
+        let all: Vec<Mutant> =
+            case.mutate(&device()).unwrap().into_iter().flat_map(|found| found.mutants).collect();
+        let of = |mutation: Mutation| all.iter().filter(move |mutant| mutant.mutation == mutation);
+        assert_eq!(of(Mutation::ShiftedVector).count(), 2 * widths(&case).len());
+        assert!(of(Mutation::ShiftedVector).all(|mutant| mutant.fate == Fate::Refused), "{all:#?}");
+        for mutation in [Mutation::NoCommit, Mutation::NoWait, Mutation::ShortWait, Mutation::NoBarrier] {
+            assert!(of(mutation).count() > 0);
+            assert!(of(mutation).all(|mutant| mutant.fate == Fate::Stopped), "{all:#?}");
+        }
+    }
+}
+
 fn mutants(case: &Case) -> Vec<Mutant> {
     let all = case.mutate(&device()).unwrap().into_iter().flat_map(|found| found.mutants);
     all.filter(|mutant| mutant.mutation == Mutation::ShiftedVector).collect()
@@ -192,6 +270,8 @@ fn random_vectors_give_the_reference() {
     let cases = checked.into_inner().unwrap();
     let with_vectors = cases.iter().filter(|case| !widths(case).is_empty()).count();
     assert!(with_vectors >= 20, "{with_vectors} of {}", cases.len());
+    let ahead = cases.iter().filter(|case| stmts_of_copies(case) > 0).count();
+    assert!(ahead >= 5, "{ahead} of {}", cases.len());
     for case in cases.iter().take(20) {
         case.check_dynamic(&device, &|_| Ok(())).unwrap();
     }

@@ -10,7 +10,8 @@ use crate::ids::KernelId;
 use crate::node_set::NodeSet;
 use crate::schedule::flow::Read;
 use crate::schedule::footprint::{
-    Allocation, Footprint, LaunchExtent, NestFootprint, ThreadLoop, array_bytes, row_dimension, strides,
+    Allocation, Footprint, LaunchExtent, NestFootprint, SHARED_ALIGNMENT, ThreadLoop, array_bytes,
+    row_dimension, strides,
 };
 use crate::schedule::plan::{resident_blocks, shared_bytes};
 use crate::schedule::reach::{Reach, blocks};
@@ -68,9 +69,11 @@ impl Tracer<'_> {
             }
             let strides = strides(&padded, order);
             let slices = self.slices_of(info);
-            let elements =
-                padded.iter().fold(slices, |elements: i64, extent| elements.saturating_mul(*extent));
             let item = info.nest.item;
+            let slice = padded.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
+            let is_padded = numbers.vector && slices > 1;
+            let elements = if is_padded { aligned(slice, self.problem.types(item)) } else { slice };
+            let elements = elements.saturating_mul(slices);
             let bytes_of = |elements: i64| array_bytes(self.problem.types(item), elements);
             let bytes = bytes_of(elements);
             let is_dense = numbers.pitch.is_none() && !numbers.transpose && slices == 1;
@@ -140,6 +143,13 @@ fn keep_fixed_lengths(allocations: &mut [Allocation], threads: u64, device: &Dev
             (allocation.at_launch, allocation.typical_bytes) = (None, allocation.bytes);
         }
     }
+}
+
+/// The elements of a slice such that the next one starts where vectors can.
+fn aligned(elements: i64, types: &[Type]) -> i64 {
+    let bytes = types.iter().map(|ty| ty.bytes() as u64).min().unwrap_or(1);
+    let unit = (SHARED_ALIGNMENT / bytes) as i64;
+    elements.saturating_add(unit - 1) / unit * unit
 }
 
 /// One register per value in each thread.

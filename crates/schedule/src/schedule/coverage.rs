@@ -191,6 +191,7 @@ pub struct Coverage {
     levels: Share,
     shuffles: Share,
     edges: Share,
+    vector_copies: Share,
 }
 
 const NUMBERS: usize = KernelNumbers::WORDS.len() + NestNumbers::WORDS.len();
@@ -205,6 +206,7 @@ impl Default for Coverage {
             levels: Share::default(),
             shuffles: Share::default(),
             edges: Share::default(),
+            vector_copies: Share::default(),
         }
     }
 }
@@ -225,6 +227,7 @@ impl Coverage {
         self.levels.merge(other.levels);
         self.shuffles.merge(other.shuffles);
         self.edges.merge(other.edges);
+        self.vector_copies.merge(other.vector_copies);
     }
 
     /// The number of schedules counted.
@@ -253,6 +256,11 @@ impl Coverage {
     /// Funcs that are not outputs.
     pub fn edges(&self) -> Share {
         self.edges
+    }
+
+    /// How many copies ahead of time are made by vectors. Eligible are those whose points are adjacent in pairs.
+    pub fn vector_copies(&self) -> Share {
+        self.vector_copies
     }
 
     /// For each number or flag: how many kernels or nests set it, out of those that could.
@@ -306,6 +314,7 @@ impl fmt::Display for Coverage {
         }
         writeln!(f, "{:head$}{:>COLUMN$}", "shuffles", shown(self.shuffles))?;
         writeln!(f, "{:head$}{:>COLUMN$}", "repeated edges", shown(self.edges))?;
+        writeln!(f, "{:head$}{:>COLUMN$}", "copies by vectors", shown(self.vector_copies))?;
         for (word, count) in self.rewrites() {
             writeln!(f, "{word:head$}{count:>COLUMN$}")?;
         }

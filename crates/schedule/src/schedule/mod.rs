@@ -36,6 +36,7 @@
 //! | `STAGE threads r 16 atomic shared` | an update whose points several threads update at once, by atomic operations |
 //! | `STAGE threads x 16 serial x 4 unroll interleave` | a stage whose threads make several rounds, unrolled: those of a block of 128 points have two groups of 4 each, 64 apart |
 //! | `STAGE threads x 16 serial x 4 unroll vector` | a stage whose threads access 4 adjacent elements of buffers at once |
+//! | `INPUT.stage threads d0 32 serial d0 4 unroll shared async 2 vector` | a copy inside an over-loop that moves 4 adjacent elements at once |
 //! | `STAGE threads x 32, y 4 serial x 2 unroll lanes` | a stage whose Funcs in registers are computed once per warp: each thread computes its part, and reads what its neighbours have by shuffles |
 //! | `STAGE threads x 32 serial y 16 unroll slide` | a stage whose threads go down 16 rows, and compute what they have in registers a row at a time |
 //! | `INPUT.stage flat shared` | a copy of the part of an input that is read below |

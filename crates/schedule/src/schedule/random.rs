@@ -147,6 +147,7 @@ impl Generator<'_> {
         self.lanes();
         self.asynchronous_copies();
         self.vectors();
+        self.vector_copies();
     }
 
     /// Replaces the schedule with `next`, if that is legal and within bounds.

@@ -391,7 +391,7 @@ pub enum Rule {
         /// The stage or staged input.
         item: String,
     },
-    /// An asynchronous copy, or a stage whose lanes share, is to access buffers by vectors.
+    /// A stage whose lanes share, or that computes row by row, is to access buffers by vectors.
     #[error("`{item}` cannot be both `{other}` and `vector`; remove one of them")]
     VectorWith {
         /// The stage or staged input.

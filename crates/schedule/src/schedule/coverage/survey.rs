@@ -89,6 +89,7 @@ impl<'a> Survey<'a> {
         }
         self.shuffles(coverage);
         self.edges(coverage);
+        self.vector_copies(coverage);
         self.levels(coverage);
     }
 
@@ -98,6 +99,17 @@ impl<'a> Survey<'a> {
         for func in self.plan.kernels.values().map(|kernel| kernel.kernel.stage.func) {
             if !problem.is_output(func) {
                 coverage.edges.record(problem.regions().funcs[func].region != *problem.stored(func));
+            }
+        }
+    }
+
+    /// Counts the copies ahead of time that are made by vectors.
+    fn vector_copies(&self, coverage: &mut Coverage) {
+        let ahead = self.plan.nests.values().filter(|info| !self.plan.ahead_of(info).is_empty());
+        for info in ahead {
+            let rows = info.footprint.as_ref().and_then(|nest| nest.points.dims.first());
+            if rows.is_some_and(|reach| reach.extent() % 2 == 0) {
+                coverage.vector_copies.record(info.nest.numbers.vector);
             }
         }
     }

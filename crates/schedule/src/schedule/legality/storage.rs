@@ -138,7 +138,7 @@ impl Checker<'_> {
     fn vector(&mut self, nest: &NestPlan<'_>) {
         let item = self.names.of_item(nest.nest.item);
         let numbers = nest.nest.numbers;
-        let others = [("async", numbers.depth.is_some()), ("lanes", numbers.lanes), ("slide", numbers.slide)];
+        let others = [("lanes", numbers.lanes), ("slide", numbers.slide)];
         if let Some((other, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
             self.report(&nest.path, Rule::VectorWith { item, other });
         } else if !has_pairs(nest.nest) {

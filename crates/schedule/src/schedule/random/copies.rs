@@ -2,12 +2,12 @@
 
 use std::num::NonZeroU32;
 
-use crate::dag::Source;
+use crate::dag::{LoopKind, Source};
 use crate::ids::LoopId;
 use crate::schedule::legality::ASYNC_DEPTHS;
 use crate::schedule::plan::NestPlan;
 use crate::schedule::random::Generator;
-use crate::schedule::tree::{BlockItem, Item, Loops, Nest, ReductionTile, Size, StageRef};
+use crate::schedule::tree::{BlockItem, Item, Loops, Nest, ReductionTile, Size, StageRef, ThreadTiles, Tile};
 
 /// The probability that an input that can be copied asynchronously is copied in a loop that reads it.
 const IN_LOOP: f64 = 0.7;
@@ -20,6 +20,13 @@ const CUT: f64 = 0.6;
 
 /// The probability that a copy is asynchronous if it can be.
 const ASYNC: f64 = 0.6;
+
+/// The probability that a copy ahead of time is made by vectors if its rows have an even number of points.
+const BY_VECTORS: f64 = 0.5;
+
+/// The most threads along a dimension of such a copy, and the most dimensions with threads.
+const MOST_THREADS: i64 = 8;
+const MOST_DIMENSIONS: usize = 2;
 
 impl Generator<'_> {
     /// Makes some copies asynchronous, after everything else is decided.
@@ -41,6 +48,44 @@ impl Generator<'_> {
                 self.keep(next);
             }
         }
+    }
+
+    /// Makes some copies ahead of time by vectors, after everything else is decided.
+    pub(super) fn vector_copies(&mut self) {
+        let plan = self.facts.problem.plan(&self.schedule);
+        let is_even = |extents: &Vec<i64>| extents.first().is_some_and(|extent| extent % 2 == 0);
+        let place = |info: &NestPlan<'_>| {
+            let extents = info.footprint.as_ref()?.points.extents();
+            let place = (plan.kernels[info.kernel].kernel.stage, info.nest.item);
+            Some((place, Some(extents).filter(is_even)?))
+        };
+        let ahead = plan.nests.values().filter(|info| !plan.ahead_of(info).is_empty());
+        for ((kernel, item), extents) in ahead.filter_map(place).collect::<Vec<_>>() {
+            if self.draw.chance(BY_VECTORS) {
+                let tiles = self.vector_tiles(&extents);
+                let mut next = self.schedule.clone();
+                let nest = next.kernel_mut(kernel).and_then(|kernel| kernel.nest_mut(item));
+                nest.into_iter().for_each(|nest| {
+                    nest.mapping = tiles.clone().into();
+                    (nest.numbers.vector, nest.numbers.interleave) = (true, false);
+                });
+                self.keep(next);
+            }
+        }
+    }
+
+    /// Tiles of two or four points along the first dimension.
+    fn vector_tiles(&mut self, extents: &[i64]) -> ThreadTiles {
+        let width = if extents[0] % 4 == 0 && self.draw.chance(0.7) { 4 } else { 2 };
+        let mut threads = Vec::new();
+        for (d, extent) in extents.iter().enumerate() {
+            let tiles = if d == 0 { extent / width } else { *extent };
+            let number = self.draw.between(1, tiles.min(MOST_THREADS));
+            threads.push(Tile { dim: LoopKind::Pure(d), size: Size::Of(number as u32) });
+        }
+        threads.truncate(MOST_DIMENSIONS);
+        let serial = vec![Tile { dim: LoopKind::Pure(0), size: Size::Of(width as u32) }];
+        ThreadTiles { threads, serial, unroll: true }
     }
 
     /// Divides reductions of kernels that read such inputs into slices.
