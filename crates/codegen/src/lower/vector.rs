@@ -11,7 +11,7 @@ use warploom_lang::affine::gcd;
 use crate::ir::{Array, ArrayId, KernelNode, Leaf, NodeId, NodeKind, Role, Space, Stmt, VECTOR_BYTES, VarId};
 use crate::lower::nesting::Nesting;
 use crate::lower::state::{KernelLowering, VectorKey};
-use crate::points::Key;
+use crate::points::{Key, Place};
 
 /// An unrolled loop without any control flow inside.
 struct Unrolled {
@@ -246,27 +246,32 @@ impl KernelLowering<'_> {
 
     /// A statement of a loop with the loads that are in registers.
     fn replaced(&mut self, stmt: &Stmt, values: &mut AHashMap<NodeId, NodeId>) -> Stmt {
-        let mut of = |id: NodeId| self.replaced_value(id, values);
         match *stmt {
-            Stmt::Let(var, value) => Stmt::Let(var, of(value)),
+            Stmt::Let(var, value) => Stmt::Let(var, self.replaced_value(value, values)),
             Stmt::Store { array, index, value } => {
-                let (to, new) = (of(index), of(value));
-                self.touch_alike(
-                    Key { array, index, value: Some(value) },
-                    Key { array, index: to, value: Some(new) },
-                );
-                Stmt::Store { array, index: to, value: new }
+                let (index, value) = self.replaced_write(array, index, value, values);
+                Stmt::Store { array, index, value }
             }
             Stmt::Atomic { op, array, index, value } => {
-                let (to, new) = (of(index), of(value));
-                self.touch_alike(
-                    Key { array, index, value: Some(value) },
-                    Key { array, index: to, value: Some(new) },
-                );
-                Stmt::Atomic { op, array, index: to, value: new }
+                let (index, value) = self.replaced_write(array, index, value, values);
+                Stmt::Atomic { op, array, index, value }
             }
             ref other => other.clone(),
         }
+    }
+
+    /// The index and the value of a write with the loads that are in registers.
+    fn replaced_write(
+        &mut self,
+        array: ArrayId,
+        index: NodeId,
+        value: NodeId,
+        values: &mut AHashMap<NodeId, NodeId>,
+    ) -> (NodeId, NodeId) {
+        let (to, new) = (self.replaced_value(index, values), self.replaced_value(value, values));
+        let key = |index: NodeId, value: NodeId| Key { array, index, value: Some(value) };
+        self.touch_replaced(key(index, value), key(to, new), values);
+        (to, new)
     }
 
     /// An expression with the loads that are in registers. Keeps what it finds.
@@ -278,14 +283,22 @@ impl KernelLowering<'_> {
             let node = self.builder.exprs[id].clone();
             let args = node.args.iter().map(|arg| values[arg]).collect();
             let new = self.builder.exprs.intern(KernelNode { args, ..node.clone() });
+            values.insert(id, new);
             if let NodeKind::Load(array) = node.kind {
                 let key = |load: &KernelNode| Key { array, index: load.args[0], value: None };
                 let to = key(&self.builder.exprs[new]);
-                self.touch_alike(key(&node), to);
+                self.touch_replaced(key(&node), to, values);
             }
-            values.insert(id, new);
         }
         values[&root]
+    }
+
+    /// Keeps the points of an access for the one that replaces it: where a loaded value is a coordinate, it is in registers too.
+    fn touch_replaced(&mut self, from: Key, to: Key, values: &mut AHashMap<NodeId, NodeId>) {
+        for Place { at, stage } in self.touched(from) {
+            let at: Vec<NodeId> = at.iter().map(|id| self.replaced_value(*id, values)).collect();
+            self.touch(to, &at, stage);
+        }
     }
 }
 
