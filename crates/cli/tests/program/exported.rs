@@ -104,7 +104,8 @@ fn exported_apps_ask_the_driver_for_what_their_manifests_say() {
         ("bgu", "default", "--size 96x64,w=12,h=8"),
         ("camera_pipe", "default", "--size 96x64"),
     ];
-    let looped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/tests/schedules/max_filter_launches.schedule");
+    let looped =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/tests/schedules/max_filter_launches.schedule");
     for (app, schedule, settings) in apps {
         let place = Place::new();
         fs::copy(looped, place.path("looped.schedule")).unwrap();
