@@ -95,17 +95,7 @@ fn constants() {
 /// Launches in a loop, reduction variables on blocks and threads.
 #[test]
 fn loops_around_kernels() {
-    let text = "\
-max_filter  inline in, vert
-  kernel vert_log.0        block x 128, y 1, c 1, t all  threads x 128
-  around vert_log.1.t 1
-    kernel vert_log.1      block x 128, ry 8, c 1  threads x 128, ry 2
-  kernel slice_for_radius  block t 32  threads t 32
-  kernel filter_height     block dx 64  threads dx 64
-    filter_height.sum0     registers
-  kernel output            block x 32, y 64, c 1  threads x 32, y 8  serial y 8  unroll
-    output.maximum0        registers
-";
+    let text = include_str!("schedules/max_filter_launches.schedule");
     let app = warploom_apps::find("max_filter").expect("it is an app");
     for (width, height) in [(128.0, 96.0), (77.0, 131.0), (9.0, 8.0)] {
         check(app, text, &[("W", width), ("H", height)]);

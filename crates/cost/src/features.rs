@@ -23,6 +23,7 @@ mod block;
 mod flatten;
 mod form;
 mod keep;
+mod live;
 mod merged;
 mod operations;
 mod reads;
@@ -82,8 +83,8 @@ type Inlined = SmallVec<[FuncId; 8]>;
 /// ```
 pub struct Featurizer {
     problem: Problem,
-    /// Flattened stages, by stage and the Funcs inlined into it.
-    flats: DashMap<(StageId, Inlined), Arc<Flat>, RandomState>,
+    /// Flattened stages, by stage, the Funcs inlined into it, and whether all points are away from the edges.
+    flats: DashMap<(StageId, Inlined, bool), Arc<Flat>, RandomState>,
 }
 
 impl Featurizer {
@@ -133,14 +134,16 @@ impl Featurizer {
         middles.values().cloned().zip(items.arrays).collect()
     }
 
-    /// A stage flattened with the Funcs that are inlined into it.
-    fn flat(&self, stage: StageId, inlined: &BTreeSet<FuncId>) -> Arc<Flat> {
-        let key = (stage, self.inlined_into(stage, inlined));
+    /// A stage flattened with the Funcs that are inlined into it, at points `inside` the edges that decide choices between
+    /// reads or at all points.
+    fn flat(&self, stage: StageId, inlined: &BTreeSet<FuncId>, inside: bool) -> Arc<Flat> {
+        let key = (stage, self.inlined_into(stage, inlined), inside);
         if let Some(flat) = self.flats.get(&key) {
             return flat.clone();
         }
         let (pipeline, regions) = (self.problem.pipeline(), self.problem.regions());
-        let flattening = Flattening { pipeline, regions, dag: self.problem.dag(), inlined: &key.1, stage };
+        let dag = self.problem.dag();
+        let flattening = Flattening { pipeline, regions, dag, inlined: &key.1, stage, inside };
         let flat = Arc::new(flattening.flat());
         self.flats.insert(key, flat.clone());
         flat

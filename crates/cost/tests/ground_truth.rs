@@ -241,6 +241,7 @@ fn sizes(app: &App) -> Vec<(&'static str, f64)> {
         "lens_blur" => vec![("W", 96.0), ("H", 64.0)],
         "bgu" => vec![("W", 192.0), ("H", 128.0), ("w", 24.0), ("h", 16.0)],
         "learned_demosaic" => vec![("W", 128.0), ("H", 64.0)],
+        "iir_blur" => vec![("W", 96.0), ("H", 704.0)],
         _ => vec![("W", 384.0), ("H", 192.0)],
     }
 }

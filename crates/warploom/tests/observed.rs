@@ -68,7 +68,11 @@ struct Subject {
 
 impl Subject {
     fn new(pipeline: &Pipeline, output: &[i64]) -> Subject {
-        let image = Region::of_extents(&[9, 7]);
+        Subject::with_image(pipeline, &[9, 7], output)
+    }
+
+    fn with_image(pipeline: &Pipeline, image: &[i64], output: &[i64]) -> Subject {
+        let image = Region::of_extents(image);
         let output_name = pipeline.funcs()[pipeline.outputs()[0]].name.clone();
         let request = Realisation::new(pipeline)
             .input("input", image.clone())
@@ -221,5 +225,32 @@ fn copies_by_vectors_are_told_point_by_point() {
     for Store { at, bits, read, .. } in copies {
         assert_eq!(*bits, u64::from(((at[0] + 8 * at[1]) as f32).to_bits()));
         assert_eq!(*read, BTreeSet::from([(held, at.clone())]));
+    }
+}
+
+/// Coordinates that are loaded, also where the loads are vectors.
+#[test]
+fn loaded_coordinates_are_those_of_the_func() {
+    let (b, y) = vars!(b, y);
+    let input = Input::f32("input", 2);
+    let r = rdom!(rx: (0, 8));
+    let bin = clamp(input.at((r.x, y)).i32(), 0, 63);
+    let bins = func("bins", (b, y), 0).over(&r, |f| f.add((bin.clone(), y), 1));
+    let pipeline = Pipeline::new("bins", [bins]).unwrap();
+    let subject = Subject::with_image(&pipeline, &[8, 4], &[64, 4]);
+    for update in ["threads y 4 serial rx 4 unroll", "threads rx 2, y 4 serial rx 4 unroll atomic"] {
+        for vector in ["", " vector"] {
+            let text = format!(
+                "bins\n  kernel bins.0 block b 64, y 1 threads b 64\n  kernel bins.1 block y 4\n    bins.1 {update}{vector}\n"
+            );
+            let schedule = Schedule::parse(&text, &pipeline).unwrap();
+            let (log, observed, _) = subject.observe(&schedule);
+            assert_eq!(log.stores.len(), 64 * 4 + 8 * 4, "{text}");
+            let held = Held { source: Source::Func(pipeline.outputs()[0]), value: 0 };
+            for (at, bits) in last_stored(&log, held) {
+                let point: Vec<i64> = at.iter().copied().map(i64::from).collect();
+                assert_eq!(observed.outputs[0].get(&point).unwrap().bits(), bits, "{text}{at:?}");
+            }
+        }
     }
 }

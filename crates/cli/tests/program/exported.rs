@@ -94,18 +94,6 @@ fn check_workspace(manifest: &Manifest) {
     assert!(parts.iter().all(|(offset, _)| offset % 256 == 0), "{parts:?}");
 }
 
-/// A schedule with launches in a loop.
-const LOOPED: &str = "max_filter inline in, vert
-  kernel vert_log.0 block x 128, y 1, c 1, t all threads x 128
-  around vert_log.1.t 1
-    kernel vert_log.1 block x 128, ry 8, c 1 threads x 128, ry 2
-  kernel slice_for_radius block t 32 threads t 32
-  kernel filter_height block dx 64 threads dx 64
-    filter_height.sum0 registers
-  kernel output block x 32, y 64, c 1 threads x 32, y 8 serial y 8 unroll
-    output.maximum0 registers
-";
-
 #[test]
 fn exported_apps_ask_the_driver_for_what_their_manifests_say() {
     let apps = [
@@ -116,9 +104,11 @@ fn exported_apps_ask_the_driver_for_what_their_manifests_say() {
         ("bgu", "default", "--size 96x64,w=12,h=8"),
         ("camera_pipe", "default", "--size 96x64"),
     ];
+    let looped =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/tests/schedules/max_filter_launches.schedule");
     for (app, schedule, settings) in apps {
         let place = Place::new();
-        fs::write(place.path("looped.schedule"), LOOPED).unwrap();
+        fs::copy(looped, place.path("looped.schedule")).unwrap();
         let ran = place.run(&format!("compile {app} {settings} --schedule {schedule} -o ."));
         assert_eq!(ran.code, 0, "{}", ran.err);
         let text = fs::read_to_string(place.path(&format!("{app}.json"))).unwrap();

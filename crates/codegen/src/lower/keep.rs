@@ -11,7 +11,7 @@ use warploom_schedule::schedule::{Body, MOST_KEPT};
 use crate::ir::{Array, ArrayId, KernelNode, Leaf, NodeId, NodeKind, Space, Stmt, VarId};
 use crate::lower::nesting::Nesting;
 use crate::lower::state::{KernelLowering, Read, VectorKey, read_of};
-use crate::points::Key;
+use crate::points::{Key, Place};
 
 /// What moves before the loops that are being lowered.
 #[derive(Clone, Default)]
@@ -142,11 +142,10 @@ impl KernelLowering<'_> {
 
     /// Keeps the points of an access for another one, which replaces it where variables have other values.
     fn touch_moved(&mut self, from: Key, to: Key, moved: &AHashMap<NodeId, NodeId>) {
-        let places = self.points.as_ref().map_or_else(Vec::new, |points| points.places(from).to_vec());
-        for place in places {
-            let at: Option<Vec<NodeId>> = place.at.iter().map(|at| self.moved(*at, moved)).collect();
+        for Place { at, stage } in self.touched(from) {
+            let at: Option<Vec<NodeId>> = at.iter().map(|at| self.moved(*at, moved)).collect();
             if let Some(at) = at {
-                self.touch(to, &at, place.stage);
+                self.touch(to, &at, stage);
             }
         }
     }

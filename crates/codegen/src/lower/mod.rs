@@ -45,6 +45,7 @@ mod nest;
 mod nesting;
 mod place;
 mod registers;
+mod replace;
 mod shuffle;
 mod sizes;
 mod slide;

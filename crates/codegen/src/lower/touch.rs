@@ -54,12 +54,15 @@ impl KernelLowering<'_> {
         }
     }
 
+    /// The points that an access touches, as far as they are asked for.
+    pub fn touched(&self, key: Key) -> Vec<Place> {
+        self.points.as_ref().map_or_else(Vec::new, |points| points.places(key).to_vec())
+    }
+
     /// Keeps the points of an access for another one, which replaces it.
     pub fn touch_alike(&mut self, from: Key, to: Key) {
-        if let Some(points) = self.points.as_mut().filter(|_| from != to) {
-            for place in points.places(from).to_vec() {
-                points.add(to, place);
-            }
+        for Place { at, stage } in self.touched(from) {
+            self.touch(to, &at, stage);
         }
     }
 

@@ -262,64 +262,6 @@ impl KernelLowering<'_> {
         let number = nesting.repeat(&mut self.builder, name, count, true);
         self.builder.scale(number, width.into())
     }
-
-    /// Statements with other values in place of some.
-    pub fn all_replaced(&mut self, stmts: &[Stmt], values: &mut AHashMap<NodeId, NodeId>) -> Vec<Stmt> {
-        stmts.iter().map(|stmt| self.replaced(stmt, values)).collect()
-    }
-
-    /// A statement with other values in place of some.
-    fn replaced(&mut self, stmt: &Stmt, values: &mut AHashMap<NodeId, NodeId>) -> Stmt {
-        let mut of = |id: NodeId| self.replaced_value(id, values);
-        match *stmt {
-            Stmt::Let(var, value) => Stmt::Let(var, of(value)),
-            Stmt::Store { array, index, value } => {
-                let (to, new) = (of(index), of(value));
-                self.touch_alike(
-                    Key { array, index, value: Some(value) },
-                    Key { array, index: to, value: Some(new) },
-                );
-                Stmt::Store { array, index: to, value: new }
-            }
-            Stmt::Atomic { op, array, index, value } => {
-                let (to, new) = (of(index), of(value));
-                self.touch_alike(
-                    Key { array, index, value: Some(value) },
-                    Key { array, index: to, value: Some(new) },
-                );
-                Stmt::Atomic { op, array, index: to, value: new }
-            }
-            Stmt::For { var, count, limit, unrolled, ref body } => {
-                Stmt::For { var, count, limit, unrolled, body: self.all_replaced(body, values) }
-            }
-            Stmt::If { condition, ref body, ref otherwise } => {
-                let condition = of(condition);
-                let (body, otherwise) =
-                    (self.all_replaced(body, values), self.all_replaced(otherwise, values));
-                Stmt::If { condition, body, otherwise }
-            }
-            ref other => other.clone(),
-        }
-    }
-
-    /// An expression with other values in place of some. Keeps what it finds.
-    pub fn replaced_value(&mut self, root: NodeId, values: &mut AHashMap<NodeId, NodeId>) -> NodeId {
-        for id in self.builder.exprs.reachable([root]) {
-            if values.contains_key(&id) {
-                continue;
-            }
-            let node = self.builder.exprs[id].clone();
-            let args = node.args.iter().map(|arg| values[arg]).collect();
-            let new = self.builder.exprs.intern(KernelNode { args, ..node.clone() });
-            if let NodeKind::Load(array) = node.kind {
-                let key = |load: &KernelNode| Key { array, index: load.args[0], value: None };
-                let to = key(&self.builder.exprs[new]);
-                self.touch_alike(key(&node), to);
-            }
-            values.insert(id, new);
-        }
-        values[&root]
-    }
 }
 
 /// Whether a statement can be in a loop that is made of vectors.

@@ -12,6 +12,7 @@ use warploom_schedule::{KernelId, LoopId, NestId, NodeId, Source};
 
 use crate::features::Featurizer;
 use crate::features::flatten::Flat;
+use crate::features::form::Form;
 use crate::features::keep::Keeping;
 use crate::features::reads::{Reads, Scope};
 use crate::features::registers::Registers;
@@ -293,7 +294,7 @@ impl<'k, 's> Block<'k, 's> {
             Walk::of_warps(around, (footprint, lanes), self.shape.threads, lowest)
         });
         let walk = everywhere.as_ref().unwrap_or(walk);
-        let flat = self.flat(stage);
+        let flat = self.flat(stage, walk);
         let work = Work {
             nest: Some(nest),
             accumulates: footprint.accumulates,
@@ -303,9 +304,35 @@ impl<'k, 's> Block<'k, 's> {
         self.compute(&work, held);
     }
 
-    /// A stage with the Funcs that are inlined into it.
-    pub fn flat(&self, stage: StageRef) -> Arc<Flat> {
-        self.items.featurizer.flat(self.items.problem.stage_id(stage), self.items.plan.inlined)
+    /// A stage with the Funcs that are inlined into it, as blocks away from the edges of the grid run it.
+    pub fn flat(&self, stage: StageRef, walk: &Walk) -> Arc<Flat> {
+        let (stage, inlined) = (self.items.problem.stage_id(stage), self.items.plan.inlined);
+        let flat = self.items.featurizer.flat(stage, inlined, false);
+        if flat.edges.is_empty() || !self.is_away_from(&flat.edges, walk) {
+            return flat;
+        }
+        self.items.featurizer.flat(stage, inlined, true)
+    }
+
+    /// Whether no sum is negative at the points that blocks away from the edges of the grid compute.
+    fn is_away_from(&self, edges: &[Form], walk: &Walk) -> bool {
+        self.inner_axes(walk).is_some_and(|axes| {
+            let ranges: SmallVec<[(i64, i64); 6]> = walk.vars.iter().map(|var| var.range(&axes)).collect();
+            edges.iter().all(|edge| edge.least(&ranges) >= 0)
+        })
+    }
+
+    /// The axes of a walk in the blocks away from the edges of the grid, along dimensions that have such blocks; `None` where the
+    /// first of two blocks is analysed, because that is no axis.
+    fn inner_axes(&self, walk: &Walk) -> Option<SmallVec<[Axis; 16]>> {
+        let mut axes = walk.around.axes.clone();
+        let mut along = axes.iter_mut().filter(|axis| axis.kind == AxisKind::Block);
+        for blocks in self.plan.blocks.iter().filter(|blocks| **blocks > 1) {
+            let margin = if *blocks < FEWEST_BLOCKS { 0 } else { EDGE_BLOCKS };
+            let axis = along.next()?;
+            (axis.start, axis.count) = (margin, blocks - 2 * margin);
+        }
+        Some(axes)
     }
 
     /// A stage in a nest that is not its own.
@@ -425,16 +452,9 @@ impl<'k, 's> Block<'k, 's> {
 
     /// The same for all blocks away from the edges of the grid, which run the same code as the chosen one.
     pub fn is_inside_everywhere(&self, work: &Work<'_>) -> bool {
-        let mut axes = work.walk.around.axes.clone();
-        let along = axes.iter_mut().filter(|axis| axis.kind == AxisKind::Block);
-        let several = || self.plan.blocks.iter().filter(|blocks| **blocks > 1);
-        if several().any(|blocks| *blocks < FEWEST_BLOCKS) {
-            return false;
-        }
-        for (axis, blocks) in along.zip(several()) {
-            (axis.start, axis.count) = (EDGE_BLOCKS, blocks - 2 * EDGE_BLOCKS);
-        }
-        self.are_inside(work, &axes)
+        let mut several = self.plan.blocks.iter().filter(|blocks| **blocks > 1);
+        several.all(|blocks| *blocks >= FEWEST_BLOCKS)
+            && self.inner_axes(work.walk).is_some_and(|axes| self.are_inside(work, &axes))
     }
 
     fn are_inside(&self, work: &Work<'_>, axes: &[Axis]) -> bool {

@@ -8,6 +8,7 @@ use warploom_lang::{ExprId, FuncId, Pipeline, Range, Regions};
 use warploom_schedule::{Dag, NodeId, StageId};
 
 use crate::features::form::{Form, tag_of};
+use crate::features::live::Live;
 use crate::features::operations::Operations;
 use crate::features::value::Known;
 
@@ -89,6 +90,8 @@ pub(crate) struct Flat {
     pub inlined: Vec<InlinedWork>,
     /// Whether it reads constant tables.
     pub tables: bool,
+    /// Sums that decide choices between reads: where none is negative, the stage does what it does away from the edges.
+    pub edges: Vec<Form>,
     /// Whether the stage runs at every point and its accesses were followed completely.
     pub exact: bool,
 }
@@ -104,6 +107,7 @@ impl Flat {
             work: OwnWork { nodes: 2.0, ..OwnWork::default() },
             inlined: Vec::new(),
             tables: false,
+            edges: Vec::new(),
             exact: true,
         }
     }
@@ -160,6 +164,8 @@ pub(crate) struct Flattening<'a> {
     /// Sorted.
     pub inlined: &'a [FuncId],
     pub stage: StageId,
+    /// Whether all its points are away from the edges that decide choices between reads.
+    pub inside: bool,
 }
 
 /// An inlined value: the Func, the value number and the coordinates.
@@ -180,6 +186,7 @@ struct Walked {
     work: AHashMap<FuncId, OwnWork>,
     followed: usize,
     tables: bool,
+    edges: Vec<Form>,
     /// Whether the accesses depend on choices that were assumed to have the same outcome
     /// everywhere.
     supposed: bool,
@@ -212,8 +219,11 @@ impl Flattening<'_> {
             .collect();
         inlined.sort_unstable_by_key(|inlined| inlined.stage);
         let work = work(&stage.func);
-        let exact = decl.predicate.is_none() && !walked.supposed && walked.followed < MAX_EVALUATIONS;
-        Flat { loads: walked.loads.list, stores, work, inlined, tables: walked.tables, exact }
+        let decided = self.inside || walked.edges.is_empty();
+        let followed = !walked.supposed && walked.followed < MAX_EVALUATIONS;
+        let exact = decl.predicate.is_none() && decided && followed;
+        let Walked { loads, tables, edges, .. } = walked;
+        Flat { loads: loads.list, stores, work, inlined, tables, edges, exact }
     }
 
     /// The values of the stage's variables.
@@ -241,7 +251,7 @@ impl Flattening<'_> {
     }
 
     /// The value of a node whose operands are known. Loads are opaque.
-    fn opaque_value(&self, id: ExprId, known: &AHashMap<ExprId, Known>, point: &[Known]) -> Known {
+    pub(super) fn opaque_value(&self, id: ExprId, known: &AHashMap<ExprId, Known>, point: &[Known]) -> Known {
         let node = &self.pipeline.exprs()[id];
         let args: SmallVec<[&Known; 3]> = node.args.iter().map(|arg| &known[arg]).collect();
         match node.kind {
@@ -254,43 +264,11 @@ impl Flattening<'_> {
         }
     }
 
-    /// The nodes of some expressions that are evaluated, operands first, and the arms of the
-    /// `select`s whose condition is a constant.
-    fn live(&self, roots: &[ExprId], point: &[Known]) -> (Vec<ExprId>, AHashMap<ExprId, ExprId>) {
-        let exprs = self.pipeline.exprs();
-        let mut nodes = exprs.reachable(roots.iter().copied());
-        let mut known: AHashMap<ExprId, Known> = AHashMap::with_capacity(nodes.len());
-        let mut arms = AHashMap::new();
-        for id in &nodes {
-            let value = self.opaque_value(*id, &known, point);
-            let node = &exprs[*id];
-            if let (NodeKind::Op(Op::Select), [condition, a, b]) = (node.kind, node.args.as_slice())
-                && let Some(holds) = known[condition].form.as_constant()
-            {
-                arms.insert(*id, if holds != 0 { *a } else { *b });
-            }
-            known.insert(*id, value);
-        }
-        if !arms.is_empty() {
-            let mut alive: AHashSet<ExprId> = roots.iter().copied().collect();
-            for id in nodes.iter().rev() {
-                if alive.contains(id) {
-                    match arms.get(id) {
-                        Some(arm) => _ = alive.insert(*arm),
-                        None => alive.extend(exprs[*id].args.iter().copied()),
-                    }
-                }
-            }
-            nodes.retain(|id| alive.contains(id));
-        }
-        (nodes, arms)
-    }
-
     /// Walks the expressions of one statement and those of the Funcs inlined there. Uses an
     /// explicit stack, so deep inlining cannot overflow the call stack.
     fn walk(&self, roots: &[ExprId], point: &[Known], walked: &mut Walked) {
         let own = self.dag.stages()[self.stage].func;
-        let mut frames = vec![self.frame(own, roots, point.to_vec(), None)];
+        let mut frames = vec![self.frame(own, roots, point.to_vec(), None, walked)];
         while let Some(frame) = frames.last_mut() {
             if let Some(inner) = self.advance(frame, walked) {
                 frames.push(*inner);
@@ -315,8 +293,14 @@ impl Flattening<'_> {
         roots: &[ExprId],
         point: Vec<Known>,
         instance: Option<(Instance, ExprId)>,
+        walked: &mut Walked,
     ) -> Frame {
-        let (nodes, arms) = self.live(roots, &point);
+        let Live { nodes, arms, edges } = self.live(roots, &point);
+        for edge in edges {
+            if !walked.edges.contains(&edge) {
+                walked.edges.push(edge);
+            }
+        }
         let known = AHashMap::with_capacity(nodes.len());
         Frame { func, point, nodes, arms, known, position: 0, answer: None, instance }
     }
@@ -328,9 +312,7 @@ impl Flattening<'_> {
         let (NodeKind::Op(Op::Select), [condition, a, b]) = (node.kind, node.args.as_slice()) else {
             return false;
         };
-        let reads = |id: &ExprId| matches!(exprs[*id].kind, NodeKind::Load(_) | NodeKind::Call(..));
-        exprs[*condition].kind == NodeKind::Op(Op::Binary(BinaryOp::Eq))
-            && exprs.reachable([*a, *b]).iter().any(reads)
+        exprs[*condition].kind == NodeKind::Op(Op::Binary(BinaryOp::Eq)) && self.reads(&[*a, *b])
     }
 
     /// Walks until the end, or until an inlined Func must be walked first.
@@ -401,7 +383,7 @@ impl Flattening<'_> {
                 if point.is_empty() {
                     point.push(Known::constant(vars, 0));
                 }
-                Step::Into(Box::new(self.frame(func, &[*root], point, Some((instance, *root)))))
+                Step::Into(Box::new(self.frame(func, &[*root], point, Some((instance, *root)), walked)))
             }
             _ => {
                 let known = loaded(vars, at, tag_of(&instance));

@@ -61,6 +61,12 @@ impl Form {
         (self.tag == 0 && self.moved_by() == 0).then(|| self.constant.div_euclid(self.den))
     }
 
+    /// The smallest value of a sum of variables that lie between the given numbers.
+    pub fn least(&self, ranges: &[(i64, i64)]) -> i64 {
+        let terms = self.coefs.iter().zip(ranges).map(|(coef, (low, high))| (coef * low).min(coef * high));
+        (self.constant + terms.sum::<i64>()).div_euclid(self.den)
+    }
+
     pub fn add(&self, other: &Form) -> Form {
         let den = lcm(self.den, other.den).unwrap_or(i64::MAX);
         let (a, b) = (den / self.den, den / other.den);

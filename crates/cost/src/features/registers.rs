@@ -54,7 +54,7 @@ impl Block<'_, '_> {
                 let lanes = footprint.lanes.is_some();
                 let part = RegisterStage { own, number, domain, rows, lanes };
                 let mut everywhere = threads.of_registers(&part, lowest);
-                let flat = self.flat(stage);
+                let flat = self.flat(stage, &everywhere);
                 if !lanes {
                     self.compute(&self.work((stage, nest), &everywhere, &flat, registers), held);
                     continue;

@@ -52,6 +52,12 @@ impl Known {
         Known { form: Form::opaque(vars, moved_by, tag), probes: None, range: None, supposed: false }
     }
 
+    /// The outcome of a condition, if it is the same at all probe points and depends on no other choice.
+    pub fn usual_outcome(&self) -> Option<bool> {
+        let [first, others @ ..] = self.probes.filter(|_| !self.supposed)?.map(|value| value != 0);
+        others.iter().all(|other| *other == first).then_some(first)
+    }
+
     /// The value of a node that is not an access, given its operands.
     pub fn of_node(node: &Node, args: &[&Known], vars: usize, regions: &Regions) -> Known {
         let number = |value: Option<i64>| match value {
