@@ -10,7 +10,7 @@ use warploom_lang::{FuncId, Value};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Item, RegisterFootprint, Symbol};
 
-use crate::ir::{Leaf, NodeId, NodeKind, Space, Stmt, WARP, every_stmt};
+use crate::ir::{ArrayId, Leaf, NodeId, NodeKind, Space, Stmt, WARP, every_stmt};
 use crate::lower::error::LowerError;
 use crate::lower::nest::{Placed, Position};
 use crate::lower::nesting::Nesting;
@@ -70,7 +70,7 @@ impl KernelLowering<'_> {
         let (offset, last) = start.offset_and_last(lane);
         let end = self.builder.int(last);
         let is_in_box = self.builder.binary(BinaryOp::Le, offset, end);
-        if points.only_condition() != Some(is_in_box) {
+        if points.only_condition() != Some(is_in_box) || !self.stays_in_registers(own) {
             return None;
         }
         let [(tile, step)] = self.builder.linear(offset).terms[..] else { return None };
@@ -86,11 +86,9 @@ impl KernelLowering<'_> {
     /// Statements that load from memory as if a variable had another value.
     fn with_loads_at(&mut self, stmts: &[Stmt], var: NodeId, value: NodeId) -> Vec<Stmt> {
         let exprs = &self.builder.exprs;
-        let operands = every_stmt(stmts).flat_map(Stmt::operands);
-        let loads = exprs.reachable(operands).into_iter().filter_map(|id| match exprs[id].kind {
-            NodeKind::Load(array) if self.arrays[array].space != Space::Thread => Some(id),
-            _ => None,
-        });
+        let nodes = exprs.reachable(every_stmt(stmts).flat_map(Stmt::operands)).into_iter();
+        let is_outside = |array: ArrayId| self.arrays[array].space != Space::Thread;
+        let loads = nodes.filter(|id| matches!(exprs[*id].kind, NodeKind::Load(array) if is_outside(array)));
         let loads: Vec<NodeId> = loads.collect();
         let (mut moved, mut kept) = (AHashMap::from([(var, value)]), AHashMap::new());
         for load in loads {
@@ -102,22 +100,31 @@ impl KernelLowering<'_> {
 
     /// Whether statements can run at points where they are not needed: they access only registers, in bounds.
     fn is_harmless(&self, stmts: &[Stmt]) -> bool {
+        let is_register = |(array, _): &(ArrayId, NodeId)| self.arrays[*array].space == Space::Thread;
+        self.accesses(stmts).iter().all(is_register) && self.stays_in_registers(stmts)
+    }
+
+    /// Whether all accesses to registers are in bounds, at any point.
+    fn stays_in_registers(&self, stmts: &[Stmt]) -> bool {
+        self.accesses(stmts).into_iter().all(|(array, index)| {
+            let (decl, bounds) = (&self.arrays[array], self.builder.bounds(index));
+            decl.space != Space::Thread || (bounds.min >= 0 && bounds.max < decl.elements as i64)
+        })
+    }
+
+    /// The loads and stores of statements.
+    fn accesses(&self, stmts: &[Stmt]) -> Vec<(ArrayId, NodeId)> {
         let exprs = &self.builder.exprs;
-        let is_register = |array, index| {
-            let bounds = self.builder.bounds(index);
-            let decl = &self.arrays[array];
-            decl.space == Space::Thread && bounds.min >= 0 && bounds.max < decl.elements as i64
-        };
-        let stored = every_stmt(stmts).all(|stmt| match *stmt {
-            Stmt::Store { array, index, .. } => is_register(array, index),
-            _ => true,
+        let stores = every_stmt(stmts).filter_map(|stmt| match *stmt {
+            Stmt::Store { array, index, .. } => Some((array, index)),
+            _ => None,
         });
-        let mut nodes = exprs.reachable(every_stmt(stmts).flat_map(Stmt::operands)).into_iter();
-        stored
-            && nodes.all(|id| match exprs[id].kind {
-                NodeKind::Load(array) => is_register(array, exprs[id].args[0]),
-                _ => true,
-            })
+        let nodes = exprs.reachable(every_stmt(stmts).flat_map(Stmt::operands)).into_iter();
+        let loads = nodes.filter_map(|id| match exprs[id].kind {
+            NodeKind::Load(array) => Some((array, exprs[id].args[0])),
+            _ => None,
+        });
+        stores.chain(loads).collect()
     }
 
     /// Sets a point of a Func in registers to zero before its first stage.

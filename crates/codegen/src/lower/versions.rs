@@ -39,9 +39,9 @@ const WORTH: usize = 12;
 /// The most rows of blocks at edges that get versions of their own.
 const MOST_EDGES: usize = 4;
 
-/// They get them if a block of the grid is rid of this many decisions on average, by halves. Versions for the edges make the kernel
-/// longer, and may take more registers than all others.
-const WORTH_EDGES: i64 = 3;
+/// They get them if they make so many decisions more than others that the last of them would end long after the others, or if a
+/// third of all blocks are at edges. Otherwise they only make the kernel longer, and may take more registers than all others.
+const MANY_DECISIONS: usize = 48;
 
 impl<'a> KernelLowering<'a> {
     /// The body of a block. If it removes guards or clamps, blocks away from the edges get their
@@ -134,7 +134,7 @@ impl<'a> KernelLowering<'a> {
     ) -> Result<Option<(Vec<Stmt>, Vec<Origin>)>, LowerError> {
         let all: i64 = self.axes.iter().map(|axis| axis.count).product();
         let outside = all - inside.iter().map(|range| range.max - range.min + 1).product::<i64>();
-        if (removed as i64).saturating_mul(outside) * 2 < WORTH_EDGES * all {
+        if removed < MANY_DECISIONS && outside * 3 < all {
             return Ok(None);
         }
         let mut rows = Vec::new();

@@ -11,7 +11,7 @@ use warploom_schedule::schedule::{
 use warploom_schedule::{KernelId, LoopId, NestId, NodeId, Source};
 
 use crate::features::Featurizer;
-use crate::features::flatten::Flat;
+use crate::features::flatten::{Flat, Group};
 use crate::features::form::Form;
 use crate::features::keep::Keeping;
 use crate::features::reads::{Reads, Scope};
@@ -289,12 +289,15 @@ impl<'k, 's> Block<'k, 's> {
         if !registers.is_empty() {
             self.registers(walk, (nest, footprint), &registers, held);
         }
-        let everywhere = footprint.all_lanes.map(|lanes| {
+        let mut everywhere = footprint.all_lanes.map(|lanes| {
             let (around, lowest) = (self.items.around.clone(), &self.items.plan.lowest);
             Walk::of_warps(around, (footprint, lanes), self.shape.threads, lowest)
         });
-        let walk = everywhere.as_ref().unwrap_or(walk);
         let flat = self.flat(stage, walk);
+        // Lanes without a point step aside where they would read beyond their registers.
+        let is_plain = |group: &Group| group.is_exact() && group.rows.iter().all(|row| row.den == 1);
+        everywhere.iter_mut().for_each(|walk| walk.exact &= flat.loads.iter().all(is_plain));
+        let walk = everywhere.as_ref().unwrap_or(walk);
         let work = Work {
             nest: Some(nest),
             accumulates: footprint.accumulates,
