@@ -29,6 +29,9 @@ struct Version<'a> {
     decisions: usize,
 }
 
+/// Statements, and where they come from.
+type Code = (Vec<Stmt>, Vec<Origin>);
+
 /// The largest margin to try, in blocks. It covers the reach of stencils and their clamps.
 const MAX_MARGIN: i64 = 2;
 
@@ -127,11 +130,7 @@ impl<'a> KernelLowering<'a> {
     /// The code of the blocks outside `inside`, and where it comes from, if these are few rows of blocks that make `removed` decisions
     /// more than others. Each row has a version in which the index of its blocks is a number: once loops are unrolled, that decides
     /// whatever depends on it.
-    fn at_edges(
-        &mut self,
-        inside: &[Interval],
-        removed: usize,
-    ) -> Result<Option<(Vec<Stmt>, Vec<Origin>)>, LowerError> {
+    fn at_edges(&mut self, inside: &[Interval], removed: usize) -> Result<Option<Code>, LowerError> {
         let all: i64 = self.axes.iter().map(|axis| axis.count).product();
         let outside = all - inside.iter().map(|range| range.max - range.min + 1).product::<i64>();
         if removed < MANY_DECISIONS && outside * 3 < all {
