@@ -14,9 +14,6 @@ use crate::lower::stage::Subject;
 use crate::lower::state::KernelLowering;
 use crate::lower::value::Point;
 
-/// The most values of a reduction variable that are unrolled.
-const MOST_UNROLLED: i64 = 32;
-
 /// The points of a box that are computed at once: all of them, or a range along one dimension.
 #[derive(Default)]
 pub(crate) struct Part(Option<(usize, Range<i64>)>);
@@ -122,10 +119,7 @@ impl KernelLowering<'_> {
             let name = subject.name(kind).to_owned();
             let steps = self.context.loop_range(subject.item, kind);
             let limit = self.counted(&steps, range.min, 1);
-            // Where registers are shared or move on, all indices must be known to the CUDA compiler.
-            let unrolled = (nest.lanes.is_some() || nest.slides.is_some())
-                && limit.is_none()
-                && range.extent <= MOST_UNROLLED;
+            let unrolled = limit.is_none() && nest.unrolls_registers(range.extent);
             let step = nesting.repeat_up_to(&mut self.builder, name, range.extent, limit, unrolled);
             rvars[r] = self.builder.offset(step, range.min);
             if !steps.is_constant() {

@@ -45,7 +45,8 @@ impl Block<'_, '_> {
         let axes = || work.walk.around.axes.iter().enumerate().filter(|(axis, _)| moves.moves(*axis));
         if place.memory != Memory::Shared
             || keeping.inside.contains(&group.node)
-            || axes().any(|(_, axis)| axis.kind == AxisKind::Over)
+            || axes().any(|(_, axis)| matches!(axis.kind, AxisKind::Over | AxisKind::Round))
+            || work.walk.around.axes.iter().any(|axis| axis.kind == AxisKind::Reduce && axis.count > 1)
         {
             return false;
         }

@@ -50,7 +50,9 @@ impl Block<'_, '_> {
                     continue;
                 }
                 let ranges = &self.items.problem.regions().funcs[*func].stages[number].domain;
-                let domain = ranges.iter().map(|range| (range.min, range.extent)).collect();
+                let unrolled = |extent| footprint.unrolls_registers(extent);
+                let domain = ranges.iter().map(|range| (range.min, range.extent, unrolled(range.extent)));
+                let domain = domain.collect();
                 let lanes = footprint.lanes.is_some();
                 let part = RegisterStage { own, number, domain, rows, lanes };
                 let mut everywhere = threads.of_registers(&part, lowest);

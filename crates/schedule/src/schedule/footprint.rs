@@ -18,6 +18,9 @@ use crate::schedule::tree::{Item, Storage};
 /// Threads per block, if all stages of the block have flat loops.
 pub const FLAT_THREADS: u64 = 256;
 
+/// The most values of a reduction variable that are unrolled for a Func in registers.
+const MOST_UNROLLED: i64 = 32;
+
 /// The most values of shared memory that a thread keeps in registers over the loops of a block.
 pub const MOST_KEPT: u32 = 64;
 
@@ -151,6 +154,14 @@ pub struct RegisterFootprint {
     pub spread: Option<Spread>,
     /// How a nest that slides needs more points from row to row; `None` if all are computed before the first row.
     pub rows: Option<Rows>,
+}
+
+impl NestFootprint {
+    /// Whether reductions over so many values are unrolled for the Funcs in registers. Where registers are shared or move on, all
+    /// indices must be known to the CUDA compiler.
+    pub fn unrolls_registers(&self, values: i64) -> bool {
+        (self.lanes.is_some() || self.slides.is_some()) && values <= MOST_UNROLLED
+    }
 }
 
 impl RegisterFootprint {

@@ -11,8 +11,8 @@ pub(crate) struct RegisterStage<'f> {
     pub own: &'f RegisterFootprint,
     /// Its number.
     pub number: usize,
-    /// The first value and the number of values of each reduction variable.
-    pub domain: SmallVec<[(i64, i64); 4]>,
+    /// The first value and the number of values of each reduction variable, and whether it is unrolled.
+    pub domain: SmallVec<[(i64, i64, bool); 4]>,
     /// The rows of a thread's points, if the nest slides.
     pub rows: i64,
     /// Whether lanes share it.
@@ -71,12 +71,15 @@ impl Walk {
             (axis.start, axis.count) = (0, 1);
         }
         walk.vars = points.dims.iter().map(|reach| self.around.lowest(reach, lowest)).collect();
-        walk.extents = points.extents().into_iter().chain(domain.iter().map(|(_, extent)| *extent)).collect();
+        walk.extents =
+            points.extents().into_iter().chain(domain.iter().map(|(_, extent, _)| *extent)).collect();
         walk.ranges = points.dims.iter().map(|reach| (reach.min, reach.max)).collect();
-        walk.ranges.extend(domain.iter().map(|(min, extent)| (*min, min + extent - 1)));
-        for (min, extent) in domain.iter().rev() {
+        walk.ranges.extend(domain.iter().map(|(min, extent, _)| (*min, min + extent - 1)));
+        for (min, extent, unrolled) in domain.iter().rev() {
             let mut var = Linear::constant(*min);
-            var.move_by(walk.around.add(AxisKind::Reduce, 0, *extent), 1);
+            let written_out = AxisKind::Serial { reduction: true, unrolled: true };
+            let kind = if *unrolled { written_out } else { AxisKind::Reduce };
+            var.move_by(walk.around.add(kind, 0, *extent), 1);
             walk.vars.insert(points.dims.len(), var);
         }
         for d in (0..points.dims.len()).rev() {
