@@ -74,28 +74,30 @@ impl KernelLowering<'_> {
             return None;
         }
         let [(tile, step)] = self.builder.linear(offset).terms[..] else { return None };
+        let loads = self.loads_from_memory(own);
+        if !self.builder.exprs.reachable(loads.iter().copied()).contains(&tile) {
+            return Some(own.to_vec());
+        }
         let (mut around, range) = (Nesting::default(), Interval::new(0, last / step));
         let last = self.builder.int(range.max);
         let nearest = self.builder.binary(BinaryOp::Min, tile, last);
         let name = format!("{}_point", placed.subject.name(lane));
         let nearest = around.bind(&mut self.builder, name, nearest, range);
-        let own = self.with_loads_at(own, tile, nearest);
+        let (mut moved, mut values) = (AHashMap::from([(tile, nearest)]), AHashMap::new());
+        for load in loads {
+            let new = self.replaced_value(load, &mut moved);
+            values.insert(load, new);
+        }
+        let own = self.all_replaced(own, &mut values);
         Some(around.around(&mut self.builder, own))
     }
 
-    /// Statements that load from memory as if a variable had another value.
-    fn with_loads_at(&mut self, stmts: &[Stmt], var: NodeId, value: NodeId) -> Vec<Stmt> {
+    /// The loads of statements from shared and global memory.
+    fn loads_from_memory(&self, stmts: &[Stmt]) -> Vec<NodeId> {
         let exprs = &self.builder.exprs;
         let nodes = exprs.reachable(every_stmt(stmts).flat_map(Stmt::operands)).into_iter();
-        let is_outside = |array: ArrayId| self.arrays[array].space != Space::Thread;
-        let loads = nodes.filter(|id| matches!(exprs[*id].kind, NodeKind::Load(array) if is_outside(array)));
-        let loads: Vec<NodeId> = loads.collect();
-        let (mut moved, mut kept) = (AHashMap::from([(var, value)]), AHashMap::new());
-        for load in loads {
-            let new = self.replaced_value(load, &mut moved);
-            kept.insert(load, new);
-        }
-        self.all_replaced(stmts, &mut kept)
+        let is_memory = |array: ArrayId| self.arrays[array].space != Space::Thread;
+        nodes.filter(|id| matches!(exprs[*id].kind, NodeKind::Load(array) if is_memory(array))).collect()
     }
 
     /// Whether statements can run at points where they are not needed: they access only registers, in bounds.

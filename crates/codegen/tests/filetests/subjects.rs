@@ -28,6 +28,7 @@ pub fn find(name: &str) -> Option<Subject> {
         "stencils" => stencils(),
         "product" => product(),
         "correlation" => correlation(),
+        "offsets" => offsets(),
         "scans" => scans(),
         "sums" => sums(),
         "doubling" => doubling(),
@@ -183,6 +184,17 @@ fn correlation() -> (Vec<Func>, Sizes) {
     let sizes =
         vec![("input", vec![60, 50]), ("taps", vec![5, 22]), ("marks", vec![22]), ("out", vec![60, 50])];
     (vec![out], sizes)
+}
+
+/// Sums of differences between a picture and itself, moved by some columns.
+fn offsets() -> (Vec<Func>, Sizes) {
+    let (x, y, s) = vars!(x, y, s);
+    let edge = Input::f32("input", 2).repeat_edge().named("edge");
+    let difference = func("difference", (x, y, s), abs(edge.at((x, y)) - edge.at((x + s, y))));
+    let r = rdom!(r: (1, 4));
+    let sum = func("sum", (x, y), 0.0)
+        .over(&r, |f| f.add((x, y), difference.at((x, y, r.x)) + difference.at((x + 1, y, r.x))));
+    (vec![func("out", (x, y), sum.at((x, y)))], vec![("input", vec![310, 20]), ("out", vec![310, 20])])
 }
 
 /// Running sums down the columns, with an undefined initial value.
