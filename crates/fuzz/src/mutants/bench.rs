@@ -109,17 +109,18 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Why copies do not miss a commit or wait.
+    /// Why copies do not miss a commit or wait, in one version of a block.
     fn without_wait(&self, changed: &Program, site: &Site<'_>) -> Survival {
         let stripped = |from: &Program, what: fn(&Stmt) -> bool| {
             let mut program = from.clone();
-            retain(&mut program.kernels[site.kernel].body, &|stmt| !what(stmt));
+            retain(version_of(&mut program.kernels[site.kernel].body, site.at), &|stmt| !what(stmt));
             program
         };
         if self.passes(&stripped(self.program, |stmt| matches!(stmt, Stmt::Commit | Stmt::Wait(_)))) {
             return Survival::Unseen;
         }
-        let version = version_of(&self.program.kernels[site.kernel].body, site.at);
+        let mut body = self.program.kernels[site.kernel].body.clone();
+        let version = version_of(&mut body, site.at);
         let waits = every_stmt(version).filter(|stmt| matches!(stmt, Stmt::Wait(_))).count();
         let others = match site.stmt {
             Stmt::Commit => stripped(changed, |stmt| *stmt == Stmt::Commit),

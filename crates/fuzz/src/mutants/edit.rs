@@ -147,16 +147,13 @@ fn change(body: &mut [Stmt], to: &dyn Fn(&mut Stmt)) {
 }
 
 /// The outermost list around a path that a block runs as a whole: one version of its body.
-pub(super) fn version_of<'a>(body: &'a [Stmt], at: &StmtPath) -> &'a [Stmt] {
-    let mut list = body;
-    for steps in at.0.windows(2) {
-        list = match (&list[position(steps[0])], steps[1]) {
-            (Stmt::If { otherwise, .. }, Step::Otherwise(_)) => otherwise,
-            (Stmt::If { body, .. }, Step::Body(_)) => body,
-            _ => break,
-        };
+pub(super) fn version_of<'a>(body: &'a mut Vec<Stmt>, StmtPath(at): &StmtPath) -> &'a mut Vec<Stmt> {
+    let mut depth = 1;
+    while depth < at.len() && matches!(list_of(body, &at[..depth])[position(at[depth - 1])], Stmt::If { .. })
+    {
+        depth += 1;
     }
-    list
+    list_of(body, &at[..depth])
 }
 
 /// The statements around a path without a barrier among them: a path into their list, and their positions. A loop

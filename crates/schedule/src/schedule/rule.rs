@@ -573,7 +573,7 @@ pub enum Rule {
     },
     /// A nest that slides has no unrolled rows.
     #[error(
-        "`{item}` cannot `slide`: the first of its serial loops must be a dimension, and be unrolled; write `serial y 8` and `unroll`, or remove `slide`"
+        "`{item}` cannot `slide`: the first of its serial loops must be a dimension, not that of its lanes, and be unrolled; write `serial y 8` and `unroll`, or remove `slide`"
     )]
     SlideLoops {
         /// The stage.
