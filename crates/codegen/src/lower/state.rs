@@ -62,13 +62,14 @@ pub(crate) enum Kept {
     Tile(StageRef),
 }
 
-/// The elements of a buffer that a thread accesses by vectors in one loop.
+/// The elements of an array that a thread has in registers: those of a buffer that it accesses by vectors in one loop, or those of a
+/// shared array that it keeps over loops.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct VectorKey {
-    /// The buffer.
+    /// The buffer or shared array.
     pub array: ArrayId,
     pub elements: u32,
-    /// The number of the access among those of the buffer in the loop.
+    /// The number of the access among those of the array in the loop.
     pub number: usize,
 }
 
@@ -123,7 +124,7 @@ pub(crate) struct KernelLowering<'a> {
     pub local: AHashMap<(Read, usize), Stored>,
     /// The arrays of the block and the thread, by purpose and value number.
     pub kept: AHashMap<(Kept, usize), ArrayId>,
-    /// The arrays of the thread that hold the elements of vectors. Loops and versions of a block share them.
+    /// The arrays of the thread that hold the elements of vectors and what it keeps over loops. Loops and versions of a block share them.
     pub vectors: AHashMap<VectorKey, ArrayId>,
     /// The values of the symbols in footprints, at the position that is being lowered.
     pub symbols: AHashMap<Symbol, NodeId>,

@@ -59,7 +59,7 @@ impl<'a> KernelLowering<'a> {
         }
         let Some(version) = self.away_from_edges(decisions)? else { return Ok(everywhere) };
         let version = self.widened(version, decisions)?;
-        let Version { lowering, body, blocks, decisions: left } = self.tightened(version)?;
+        let Version { lowering, body, blocks, decisions: left } = self.extended(version)?;
         let removed = decisions.saturating_sub(left);
         let others = std::mem::replace(self, lowering).origins;
         let origins = std::mem::take(&mut self.origins);
@@ -105,7 +105,7 @@ impl<'a> KernelLowering<'a> {
 
     /// The version for as many blocks as have no more decisions: stencils do not reach equally far on both sides, and the
     /// end of an image cuts only its last block.
-    fn tightened(&self, mut best: Version<'a>) -> Result<Version<'a>, LowerError> {
+    fn extended(&self, mut best: Version<'a>) -> Result<Version<'a>, LowerError> {
         for (number, axis) in self.axes.iter().enumerate() {
             let all = axis.inside(0);
             for (at_start, at_end) in [(1, 0), (0, 1)] {
