@@ -10,6 +10,7 @@ use warploom::codegen::cuda::Build;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Conditioning, Expected};
 use warploom::lang::Type;
+use warploom::lang::rounding::Rounding;
 use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
 use warploom::tune::workload::{PERTURBED_RUNS, Workload};
@@ -201,7 +202,8 @@ fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Err
     let runs = (0..PERTURBED_RUNS).map(run).collect::<Result<Vec<_>, _>>().map_err(failed)?;
     let both = Both::new(sizes.clone(), app, |stated| {
         let runs = runs.iter().map(|run| Ok::<_, Infallible>(run.clone()));
-        let Ok(expected) = Expected::new(&workload.pipeline, reference.clone(), runs, stated);
+        let Ok(expected) =
+            Expected::new(&workload.pipeline, reference.clone(), runs, stated, Rounding::Timing);
         expected
     });
     let outputs = match gpu.zip(program) {

@@ -13,6 +13,7 @@ use warploom_interp::compare::{Tolerance, compare};
 use warploom_interp::expected::{Expected, Fault};
 use warploom_lang::brief::shown;
 use warploom_lang::ir::FuncDecl;
+use warploom_lang::rounding::Rounding;
 use warploom_lang::{FuncId, Pipeline, Range, Region, Value, infer, warnings};
 use warploom_schedule::schedule::{Problem, Violation};
 use warploom_sim::{SimError, Simulation};
@@ -370,7 +371,8 @@ impl Run<'_> {
     pub fn judge(&self, outputs: &[Buffer]) -> Result<Verdict, Failure> {
         let perturbed =
             (0..PERTURBED_RUNS).map(|seed| self.case.evaluation(&self.inputs).perturbed(seed).run());
-        let expected = Expected::new(&self.case.pipeline, self.expected.clone(), perturbed, None);
+        let expected =
+            Expected::new(&self.case.pipeline, self.expected.clone(), perturbed, None, Rounding::Timing);
         let expected = expected.map_err(|error| Failure::Reference(Box::new(error)))?;
         let found = expected.closeness(outputs);
         let by_nature = |fault: &Fault| matches!(fault, Fault::NotFinite { by_nature: true, .. });

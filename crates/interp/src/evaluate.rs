@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 use warploom_lang::ir::{FuncDecl, TableDecl};
+use warploom_lang::rounding::Rounding;
 use warploom_lang::{
     BoundsError, FuncId, IdVec, Pipeline, Realisation, Region, Regions, Type, Value, dispatch, infer,
 };
@@ -144,7 +145,15 @@ impl<'a> Evaluation<'a> {
     /// pipeline.
     #[must_use]
     pub fn perturbed(mut self, seed: u64) -> Evaluation<'a> {
-        self.noise = Some(Noise::new(seed));
+        self.noise = Some(Noise::new(seed, Rounding::Timing));
+        self
+    }
+
+    /// Like [`perturbed`](Evaluation::perturbed), and perturbs every step of a reduction of floats as if its terms
+    /// were combined in another order.
+    #[must_use]
+    pub fn reordered(mut self, seed: u64) -> Evaluation<'a> {
+        self.noise = Some(Noise::new(seed, Rounding::Reordered));
         self
     }
 

@@ -23,7 +23,8 @@ mod judge;
 use std::convert::Infallible;
 use std::fmt;
 
-use warploom_lang::{Pipeline, Type, Value, bf16, dispatch, f16, rounding};
+use warploom_lang::rounding::{self, Rounding};
+use warploom_lang::{Pipeline, Type, Value, bf16, dispatch, f16};
 
 use crate::buffer::{Buffer, Element};
 use crate::compare::{Mismatch, ShapeMismatch, Tolerance, compare, is_identical};
@@ -155,8 +156,8 @@ pub struct Conditioning {
 
 impl Expected {
     /// Builds the expectation from the reference's outputs and those of runs that round
-    /// differently. `stated` is a tolerance as a fraction of an output's largest sample; `None`
-    /// derives it from the runs.
+    /// differently, for outputs that may do so too. `stated` is a tolerance as a fraction of an output's
+    /// largest sample; `None` derives it from the runs.
     ///
     /// # Errors
     /// The first error of a run.
@@ -168,8 +169,9 @@ impl Expected {
         reference: Vec<Buffer>,
         runs: impl IntoIterator<Item = Result<Vec<Buffer>, E>>,
         stated: Option<f64>,
+        rounding: Rounding,
     ) -> Result<Expected, E> {
-        let reached = rounding::reached(pipeline);
+        let reached = rounding::reached(pipeline, rounding);
         let rounded = pipeline.outputs().iter().flat_map(|id| reached[*id].clone());
         let mut ranges: Vec<Option<Ranges>> = reference
             .iter()
@@ -201,7 +203,8 @@ impl Expected {
         timing: Vec<Buffer>,
         stated: Option<f64>,
     ) -> Expected {
-        let Ok(mut expected) = Expected::new(pipeline, checking, [Ok::<_, Infallible>(timing)], stated);
+        let Ok(mut expected) =
+            Expected::new(pipeline, checking, [Ok::<_, Infallible>(timing)], stated, Rounding::Timing);
         if stated.is_none() {
             for envelope in expected.outputs.iter_mut().filter_map(|output| output.envelope.as_mut()) {
                 envelope.outlying = WIDENED * envelope.spread;

@@ -11,7 +11,7 @@ mod double;
 
 use warploom_lang::math;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
-use warploom_lang::rounding::{Deviation, Product, QUOTIENT_ULPS};
+use warploom_lang::rounding::{Deviation, Product, QUOTIENT_ULPS, Rounding};
 use warploom_lang::{Type, Value};
 
 use crate::lanes::{Lane, Lanes, Row};
@@ -21,12 +21,18 @@ use crate::lanes::{Lane, Lanes, Row};
 pub struct Noise {
     run: u64,
     state: u64,
+    rounding: Rounding,
 }
 
 impl Noise {
     /// The source for one run.
-    pub fn new(run: u64) -> Noise {
-        Noise { run, state: mixed(!run) }
+    pub fn new(run: u64, rounding: Rounding) -> Noise {
+        Noise { run, state: mixed(!run), rounding }
+    }
+
+    /// Whether the terms of reductions may be combined in another order.
+    pub fn reorders(self) -> bool {
+        self.rounding == Rounding::Reordered
     }
 
     /// An independent source derived from a number.
@@ -38,6 +44,16 @@ impl Noise {
     fn around_zero(self, most: u32) -> i32 {
         let choices = 2 * u64::from(most) + 1;
         (mixed(self.state) % choices) as i32 - most as i32
+    }
+
+    /// The difference between two orders of terms in one step of a reduction, in units in the last place. Both
+    /// round by up to half a unit; the variance of their difference is a sixth, as of -1, 0 and 1 here.
+    fn step(self) -> i32 {
+        match mixed(self.state) % 12 {
+            0 => -1,
+            1 => 1,
+            _ => 0,
+        }
     }
 
     /// The left side, the right side, or neither.
@@ -78,6 +94,8 @@ pub struct Perturbed {
     noise: Noise,
     /// Which of two products is fused; `None` if it is chosen at random.
     prefers: Option<Side>,
+    /// Whether it is a step of a reduction in another order.
+    reordered: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,7 +113,17 @@ impl Perturbed {
             _ => None,
         };
         let noise = if matches!(deviation, Deviation::Fused { .. }) { noise.of(place) } else { noise };
-        Perturbed { op, ty, deviation, noise, prefers }
+        Perturbed { op, ty, deviation, noise, prefers, reordered: false }
+    }
+
+    /// The same operation as a step of a reduction whose terms come in another order.
+    pub fn reordered(self) -> Perturbed {
+        Perturbed { reordered: true, ..self }
+    }
+
+    /// How far the step of a reduction is from the reference's, in units in the last place.
+    fn steps(&self, noise: Noise) -> i32 {
+        if self.reordered { noise.of(4).step() } else { 0 }
     }
 
     /// Computes the lanes of a row. The operands are followed by the factors of those operands that
@@ -129,6 +157,7 @@ impl Perturbed {
                 }
                 _ => self.on(a, b, noise),
             };
+            let result = stepped(result, self.steps(noise) << narrower(self.ty));
             *to = match self.ty {
                 Type::F32 => result.to_bits(),
                 half => Value::rounded(half, result.into()).map_or(0, |value| value.bits() as u32),
@@ -179,6 +208,15 @@ impl Perturbed {
     }
 }
 
+/// The number of bits of an `f32` that the type does not have.
+fn narrower(ty: Type) -> u32 {
+    match ty {
+        Type::F16 => 13,
+        Type::BF16 => 16,
+        _ => 0,
+    }
+}
+
 /// The float `steps` representable values away. Zeros, infinities and NaN stay unchanged.
 fn stepped(value: f32, steps: i32) -> f32 {
     if !value.is_finite() || value == 0.0 {
@@ -193,6 +231,9 @@ fn stepped(value: f32, steps: i32) -> f32 {
 fn exact(op: Op, a: f32, b: f32) -> f64 {
     let (x, y) = (f64::from(a), f64::from(b));
     match op {
+        Op::Binary(BinaryOp::Add) => x + y,
+        Op::Binary(BinaryOp::Sub) => x - y,
+        Op::Binary(BinaryOp::Mul) => x * y,
         Op::Binary(BinaryOp::Div) => x / y,
         Op::Binary(BinaryOp::Pow) => x.powf(y),
         Op::Unary(UnaryOp::Sqrt) => x.sqrt(),
@@ -224,7 +265,13 @@ mod tests {
     fn sum_of_products(run: u64, [a, b, c, d]: [f32; 4]) -> f32 {
         let product = Some(Product::Here(warploom_lang::Id::new(0), false));
         let deviation = Deviation::Fused { left: product, right: product };
-        let sum = Perturbed::new(Op::Binary(BinaryOp::Add), Type::F32, deviation, Noise::new(run), 7);
+        let sum = Perturbed::new(
+            Op::Binary(BinaryOp::Add),
+            Type::F32,
+            deviation,
+            Noise::new(run, Rounding::Timing),
+            7,
+        );
         let args = [a * b, c * d, a, b, c, d].map(|value: f32| Lanes::Uniform(value.to_bits().into()));
         let mut result = [0];
         sum.apply(Row::Narrow(&mut result), &args);
@@ -252,7 +299,8 @@ mod tests {
         assert_eq!(stepped(-1.0, 2), -1.0 - 2.0 * f32::EPSILON);
         assert_eq!((stepped(0.0, 5), stepped(f32::INFINITY, -5)), (0.0, f32::INFINITY));
         assert_eq!((stepped(f32::from_bits(1), -5), stepped(f32::MAX, 3)), (0.0, f32::MAX));
-        let steps: Vec<i32> = (0..200).map(|seed| Noise::new(seed).around_zero(2)).collect();
+        let steps: Vec<i32> =
+            (0..200).map(|seed| Noise::new(seed, Rounding::Timing).around_zero(2)).collect();
         assert!((-2..=2).all(|step| steps.contains(&step)) && steps.iter().all(|step| step.abs() <= 2));
     }
 }

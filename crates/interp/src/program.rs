@@ -3,7 +3,7 @@
 //! Values that are constant along a row are scalars; all others occupy a row register. Constants,
 //! Params and sizes are folded at compile time.
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::op::{BinaryOp, Op};
@@ -87,7 +87,13 @@ pub struct Constants<'a> {
 
 impl Program {
     /// Compiles a stage for rows along dimension `row`; for single points if it is `None`.
-    pub fn new(pipeline: &Pipeline, stage: &Stage, row: Option<usize>, constants: &Constants<'_>) -> Program {
+    pub fn new(
+        pipeline: &Pipeline,
+        (func, stage): (FuncId, &Stage),
+        row: Option<usize>,
+        constants: &Constants<'_>,
+    ) -> Program {
+        let reorders = constants.noise.is_some_and(Noise::reorders);
         let order = pipeline.exprs().reachable(stage.roots());
         let mut last_use: AHashMap<ExprId, usize> = AHashMap::new();
         for (position, id) in order.iter().enumerate() {
@@ -101,6 +107,7 @@ impl Program {
             pipeline,
             row,
             constants,
+            reordered: if reorders { rounding::steps(pipeline, func) } else { AHashSet::new() },
             slots: AHashMap::new(),
             known: AHashMap::new(),
             steps: AHashMap::new(),
@@ -152,6 +159,8 @@ struct Compiler<'a> {
     pipeline: &'a Pipeline,
     row: Option<usize>,
     constants: &'a Constants<'a>,
+    /// The steps of reductions whose terms come in another order.
+    reordered: AHashSet<ExprId>,
     slots: AHashMap<ExprId, Slot>,
     /// Nodes with constant values.
     known: AHashMap<ExprId, Value>,
@@ -211,9 +220,13 @@ impl Compiler<'_> {
 
     fn perturbed(&self, id: ExprId, op: Op) -> Option<Perturbed> {
         let noise = self.constants.noise?;
-        let deviation = rounding::deviation(self.pipeline, id)?;
         let ty = self.pipeline.exprs()[id].ty;
-        Some(Perturbed::new(op, ty, deviation, noise, id.index() as u64))
+        let perturbed = |deviation| Perturbed::new(op, ty, deviation, noise, id.index() as u64);
+        let deviation = rounding::deviation(self.pipeline, id);
+        if self.reordered.contains(&id) {
+            return Some(perturbed(deviation.unwrap_or(Deviation::Ulps(0))).reordered());
+        }
+        deviation.map(perturbed)
     }
 
     fn constant(&self, id: ExprId) -> Option<Value> {

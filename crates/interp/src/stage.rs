@@ -92,7 +92,7 @@ impl StageRun<'_> {
     pub fn pure(&self, storage: &mut Storage) -> Result<(), Outside> {
         let Storage { region, order, layout, values, .. } = storage;
         let row = order.first().copied();
-        let program = Program::new(self.pipeline, self.stage, row, self.constants);
+        let program = Program::new(self.pipeline, (self.id, self.stage), row, self.constants);
         let row_range = row.map_or(Range::new(0, 1), |d| region[d]);
         let points = region.points().unwrap_or(0) as usize;
         let rows_per_part = per_part(points / row_range.extent as usize);
@@ -119,7 +119,7 @@ impl StageRun<'_> {
         let Storage { order, layout, parallel, values, region, .. } = storage;
         let split_dim = order.last().copied().filter(|_| *parallel);
         let row = self.row_dimension(order, split_dim);
-        let program = Program::new(self.pipeline, self.stage, row, self.constants);
+        let program = Program::new(self.pipeline, (self.id, self.stage), row, self.constants);
         let total = region.points().unwrap_or(0) as usize;
         let (slice, slices) =
             split_dim.map_or((total, 1), |d| (layout.strides[d] as usize, region[d].extent as usize));

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use warploom_interp::Evaluation;
 use warploom_interp::buffer::Buffer;
 use warploom_interp::expected::{Expected, Fault, OUTLIERS};
+use warploom_lang::rounding::Rounding;
 use warploom_lang::*;
 
 const SIDE: i64 = 60;
@@ -47,7 +48,7 @@ fn run(pipeline: &Pipeline, perturbed: Option<u64>) -> Vec<Buffer> {
 
 fn expected(pipeline: &Pipeline, stated: Option<f64>) -> Expected {
     let runs = (0..8).map(|seed| Ok::<_, ()>(run(pipeline, Some(seed))));
-    Expected::new(pipeline, run(pipeline, None), runs, stated).unwrap()
+    Expected::new(pipeline, run(pipeline, None), runs, stated, Rounding::Timing).unwrap()
 }
 
 fn fault(expected: &Expected, outputs: &[Buffer]) -> Option<Fault> {
@@ -139,7 +140,8 @@ fn what_no_rounding_reaches_is_exact() {
         let evaluation = Evaluation::new(&pipeline).input("input", &image);
         evaluation.output("sum", Region::of_extents(&[100])).perturbed(seed).run()
     };
-    let expected = Expected::new(&pipeline, run(0).unwrap(), (0..4).map(run), None).unwrap();
+    let expected =
+        Expected::new(&pipeline, run(0).unwrap(), (0..4).map(run), None, Rounding::Timing).unwrap();
     let mut outputs = run(9).unwrap();
     assert_eq!(fault(&expected, &outputs), None);
     let sample = &mut outputs[0].as_mut_slice::<f32>().unwrap()[99];
@@ -220,5 +222,48 @@ proptest! {
             Some(Fault::OutOfRange { .. }) => prop_assert!(spoilt.is_finite()),
             other => prop_assert!(false, "{other:?}"),
         }
+    }
+}
+
+/// For each point, the sum of some terms that are far from zero.
+fn sums(terms: i32, term: fn(Expr, Expr) -> Expr) -> Pipeline {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let r = rdom([(0, terms)]);
+    let at = |x: Expr, y: Expr| input.at((x % SIDE as i32, y % SIDE as i32)) + 0.5;
+    let (one, other) = (at(x + r.x, y + r.x / 7), at(x + r.x * 3, y + 0));
+    let sums = func("sums", (x, y), 0.0).over(&r, |f| f.add((x, y), term(one, other))).reassociate();
+    Pipeline::new("sums", [sums]).unwrap()
+}
+
+#[test]
+fn long_sums_in_another_order_pass_only_where_the_order_is_free() {
+    let terms: [fn(Expr, Expr) -> Expr; 2] = [|one, _| one, |one, other| one * other];
+    for (number, term) in terms.into_iter().enumerate() {
+        let pipeline = sums(600, term);
+        let runs = (0..8).map(|seed| {
+            let image = image();
+            let evaluation = Evaluation::new(&pipeline).input("input", &image);
+            evaluation.output("sums", image.region().clone()).reordered(seed).run()
+        });
+        let reordered =
+            Expected::new(&pipeline, run(&pipeline, None), runs, None, Rounding::Reordered).unwrap();
+        for rewrite in
+            ["factor sums.1.rx outer 25", "factor sums.1.rx inner 32", "factor sums.1.rx outer 300"]
+        {
+            let rewritten = pipeline.rewritten(&[rewrite.parse().unwrap()]).unwrap();
+            let outputs = run(&rewritten, None);
+            let found = &reordered.closeness(&outputs)[0];
+            assert_eq!(found.fault, None, "{rewrite}: {found}");
+            assert!(found.used > 0.03, "the tolerance is not much wider than needed: {found}");
+            match fault(&expected(&pipeline, None), &outputs) {
+                Some(Fault::Inexact(_)) => {
+                    assert_eq!(number, 0, "a sum of inputs rounds the same in both builds")
+                }
+                Some(Fault::Outliers(_) | Fault::OutOfRange { .. }) => assert_eq!(number, 1),
+                other => panic!("{rewrite}: {other:?}"),
+            }
+        }
+        assert!(fault(&reordered, &run(&sums(599, term), None)).is_some(), "the last term is missing");
     }
 }

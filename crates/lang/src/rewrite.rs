@@ -264,6 +264,25 @@ impl Rewrite {
 }
 
 impl Rewrite {
+    /// Whether terms may be combined in another order than before, with other rounding errors.
+    pub fn reorders(&self) -> bool {
+        match self {
+            Rewrite::Factor { .. }
+            | Rewrite::Chunk { .. }
+            | Rewrite::Tree { .. }
+            | Rewrite::Permute { .. }
+            | Rewrite::Separate { .. } => true,
+            Rewrite::Split { .. }
+            | Rewrite::Cut { .. }
+            | Rewrite::Clone { .. }
+            | Rewrite::Join { .. }
+            | Rewrite::Gather { .. }
+            | Rewrite::Unroll { .. }
+            | Rewrite::Tabulate { .. }
+            | Rewrite::Expand { .. } => false,
+        }
+    }
+
     /// The name of the Func that it changes.
     pub fn func(&self) -> &str {
         match self {

@@ -5,12 +5,26 @@
 //! fuses products into sums (FMA) and uses the hardware's division, square root and elementary
 //! functions. Nothing else differs: compilers do not reorder sums, and conversions, comparisons,
 //! min, max and moves are exact in both.
+//!
+//! A rewrite may also combine the terms of a reduction in another order. Every step of the reduction
+//! then rounds differently.
+
+use ahash::AHashSet;
 
 use crate::ids::{ExprId, FuncId, IdVec};
 use crate::ir::{Exprs, FuncDecl, NodeKind};
 use crate::op::{BinaryOp, Op, UnaryOp};
 use crate::pipeline::Pipeline;
 use crate::types::{Type, Value};
+
+/// What may round differently from the reference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rounding {
+    /// The timing build.
+    Timing,
+    /// The timing build of a pipeline whose reductions combine their terms in another order.
+    Reordered,
+}
 
 /// How the timing build's result of an operation may differ from the reference result for the same
 /// operands.
@@ -146,9 +160,31 @@ fn is_power_of_two(value: Value) -> bool {
     fraction == 0 && value.is_normal() && (1.0 / value).is_normal()
 }
 
-/// For each value of each Func, whether a rounding difference between the builds can reach it:
-/// through arithmetic, a cast, a comparison, a select, an index or a filter. All other values are
-/// bit-identical in both builds.
+/// The float sums, differences and products in a Func's updates that depend on its own value, where any order
+/// of the terms will do: the steps of its reductions, which round differently in another order.
+pub fn steps(pipeline: &Pipeline, func: FuncId) -> AHashSet<ExprId> {
+    let exprs = pipeline.exprs();
+    let updates = pipeline.funcs()[func].stages.iter().skip(1).filter(|stage| stage.reassociate);
+    let mut own = AHashSet::new();
+    for id in exprs.reachable(updates.flat_map(|stage| stage.roots())) {
+        let node = &exprs[id];
+        let is_own = matches!(node.kind, NodeKind::Call(callee, _) if callee == func);
+        if is_own || node.args.iter().any(|arg| own.contains(arg)) {
+            own.insert(id);
+        }
+    }
+    own.retain(|id| {
+        let rounds = matches!(
+            exprs[*id].kind,
+            NodeKind::Op(Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul))
+        );
+        rounds && exprs[*id].ty.is_float()
+    });
+    own
+}
+
+/// For each value of each Func, whether a rounding difference can reach it: through arithmetic, a
+/// cast, a comparison, a select, an index or a filter. All other values are bit-identical.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -157,16 +193,19 @@ fn is_power_of_two(value: Value) -> bool {
 /// let largest = func("largest", x, max(input.at(x), input.at(x + 1)));
 /// let level = func("level", x, (largest.at(x) * 0.3 + 0.5).cast(Type::I32));
 /// let pipeline = Pipeline::new("levels", [largest, level])?;
-/// let reached = rounding::reached(&pipeline);
+/// let reached = rounding::reached(&pipeline, rounding::Rounding::Timing);
 /// assert_eq!(reached.values().cloned().collect::<Vec<_>>(), [[false], [true]]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn reached(pipeline: &Pipeline) -> IdVec<FuncId, Vec<bool>> {
+pub fn reached(pipeline: &Pipeline, rounding: Rounding) -> IdVec<FuncId, Vec<bool>> {
     let exprs = pipeline.exprs();
-    let mut walk =
-        Walk { pipeline, exprs, nodes: exprs.nodes().values().map(|_| false).collect(), funcs: IdVec::new() };
+    let nodes = exprs.nodes().values().map(|_| false).collect();
+    let mut walk = Walk { pipeline, exprs, nodes, funcs: IdVec::new(), steps: AHashSet::new() };
     for func in pipeline.funcs().values() {
         let id = walk.funcs.push(vec![false; func.types.len()]);
+        if rounding == Rounding::Reordered {
+            walk.steps = steps(pipeline, id);
+        }
         let order = exprs.reachable(func.stages.iter().flat_map(|stage| stage.roots()));
         // An update may read what it writes. Each round but the last marks a value.
         while walk.marks_more(id, func, &order) {}
@@ -180,6 +219,8 @@ struct Walk<'a> {
     nodes: IdVec<ExprId, bool>,
     /// The marks of the Funcs visited so far.
     funcs: IdVec<FuncId, Vec<bool>>,
+    /// The steps of the Func's reductions, if their order may differ.
+    steps: AHashSet<ExprId>,
 }
 
 impl Walk<'_> {
@@ -193,6 +234,7 @@ impl Walk<'_> {
             };
             self.nodes[*node_id] = called
                 || node.args.iter().any(|arg| self.nodes[*arg])
+                || self.steps.contains(node_id)
                 || deviation(self.pipeline, *node_id).is_some();
         }
         let values = &mut self.funcs[id];
@@ -210,7 +252,28 @@ impl Walk<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::Rounding;
     use crate::*;
+
+    #[test]
+    fn the_order_of_a_reduction_reaches_floats_only() {
+        let r = rdom([(0, 100)]);
+        let reaches_if = |marked: bool, ty: Type, start: Expr, next: fn(Expr, Expr) -> Expr| {
+            let input = Input::new("input", ty, 1);
+            let total = func("total", (), start).over(&r, |f| f.set((), next(f.at(()), input.at(r.x))));
+            let total = if marked { total.reassociate() } else { total };
+            let pipeline = Pipeline::new("test", [total]).unwrap_or_else(|error| panic!("{error}"));
+            let reached = |rounding| rounding::reached(&pipeline, rounding)[pipeline.outputs()[0]][0];
+            (reached(Rounding::Timing), reached(Rounding::Reordered))
+        };
+        let reaches = |ty, start, next| reaches_if(true, ty, start, next);
+        assert_eq!(reaches(Type::F32, 0.0.into(), |own, term| own + term), (false, true));
+        assert_eq!(reaches_if(false, Type::F32, 0.0.into(), |own, term| own + term), (false, false));
+        assert_eq!(reaches(Type::F32, 1.0.into(), |own, term| own * term), (false, true));
+        assert_eq!(reaches(Type::F32, 0.0.into(), max), (false, false));
+        assert_eq!(reaches(Type::F32, 0.0.into(), |own, term| max(own, term + 1.0)), (false, false));
+        assert_eq!(reaches(Type::I32, 0.into(), |own, term| own + term), (false, false));
+    }
 
     /// Whether a rounding difference reaches an output built from a Func that rounds and one that
     /// does not.
@@ -221,7 +284,7 @@ mod tests {
         let exact = func("exact", x, max(input.at(x) + input.at(x + 1), 0.0) * 4.0);
         let pipeline =
             Pipeline::new("test", [make(&rounded, &exact)]).unwrap_or_else(|error| panic!("{error}"));
-        rounding::reached(&pipeline)[pipeline.outputs()[0]].clone()
+        rounding::reached(&pipeline, Rounding::Timing)[pipeline.outputs()[0]].clone()
     }
 
     #[test]

@@ -8,6 +8,7 @@ use warploom_codegen::points::Points;
 use warploom_interp::buffer::{Buffer, BufferError, Data};
 use warploom_interp::expected::Expected;
 use warploom_interp::{EvalError, Evaluation};
+use warploom_lang::rounding::Rounding;
 use warploom_lang::{Id, Pipeline, Realisation, Region, Scalar, Type, Value, dispatch};
 use warploom_runtime::{Executable, Gpu, Launcher, Timing, TimingOptions};
 use warploom_sim::{Observer, Outcome, SimError, Simulation};
@@ -71,7 +72,13 @@ impl Workload {
     /// rounding.
     pub fn expected(&self, stated: Option<f64>, runs: u64) -> Result<Expected, EvalError> {
         let perturbed = (0..runs).map(|seed| self.evaluation().perturbed(seed).run());
-        Expected::new(&self.pipeline, self.reference()?, perturbed, stated)
+        Expected::new(&self.pipeline, self.reference()?, perturbed, stated, Rounding::Timing)
+    }
+
+    /// Like [`expected`](Workload::expected), for reductions that may combine their terms in another order.
+    pub fn expected_in_any_order(&self, stated: Option<f64>, runs: u64) -> Result<Expected, EvalError> {
+        let reordered = (0..runs).map(|seed| self.evaluation().reordered(seed).run());
+        Expected::new(&self.pipeline, self.reference()?, reordered, stated, Rounding::Reordered)
     }
 
     /// A reference evaluation, prepared but not yet run.

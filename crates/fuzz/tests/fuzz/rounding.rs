@@ -21,7 +21,7 @@ fn rounded_otherwise(run: &Run<'_>, seed: u64) -> Result<Vec<Buffer>, Failure> {
 
 /// What no rounding reaches keeps its bits.
 fn is_exact_where_it_must(run: &Run<'_>) -> Result<Verdict, Failure> {
-    let reached = rounding::reached(&run.case.pipeline);
+    let reached = rounding::reached(&run.case.pipeline, rounding::Rounding::Timing);
     let reached = run.case.pipeline.outputs().iter().flat_map(|id| reached[*id].clone());
     let outputs = rounded_otherwise(run, UNSEEN.start)?;
     for ((reached, actual), expected) in reached.zip(&outputs).zip(&run.expected) {

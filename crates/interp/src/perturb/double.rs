@@ -40,7 +40,7 @@ impl Perturbed {
                     }
                 }
             };
-            *to = result.to_bits();
+            *to = stepped(result, self.steps(noise)).to_bits();
         }
     }
 
@@ -48,6 +48,9 @@ impl Perturbed {
     fn double_value(&self, a: f64, b: f64) -> f64 {
         match self.op {
             Op::Unary(op) => a.function(op),
+            Op::Binary(BinaryOp::Add) => a + b,
+            Op::Binary(BinaryOp::Sub) => a - b,
+            Op::Binary(BinaryOp::Mul) => a * b,
             _ => a.power(b),
         }
     }
