@@ -79,7 +79,8 @@ pub use search::Search;
 pub use state::{Child, State};
 pub use statistics::{Event, PassStatistics, Refusal, Statistics, StopReason};
 
-/// A rewritten pipeline gets this fraction of the samples: it has more Funcs, and its start is closer to what is found.
+/// A rewritten pipeline gets one in so many of the samples: it has more Funcs, and its start is closer to what is found. So
+/// does the original one, and a single pass, beside a rewritten one that is much faster from the start.
 const REWRITTEN: usize = 5;
 
 /// A schedule that a search found, with its predicted time.
@@ -148,13 +149,9 @@ pub fn search(
     observer: &(dyn Fn(Event) + Sync),
 ) -> Outcome {
     let started = Instant::now();
-    let one = |problem: &Problem| {
+    let one = |problem: &Problem, effort: &Options| {
         let left = options.time_limit.map(|limit| limit.saturating_sub(started.elapsed()));
-        let samples = match problem.pipeline().rewrites().is_empty() {
-            true => options.samples,
-            false => options.samples.div_ceil(REWRITTEN),
-        };
-        let options = Options { time_limit: left, samples, ..options.clone() };
+        let options = Options { time_limit: left, ..effort.clone() };
         explore(problem, model, &options, observer, |search, start| {
             let (first, mut others) = started_from(search, start);
             if first.identity() != start.identity() {
@@ -167,9 +164,13 @@ pub fn search(
             greedy(search, &start, &decisions);
         })
     };
-    let mut outcome = one(problem);
-    let most = if options.fixed.is_none() { options.rewrites } else { 0 };
+    let is_possible = |problem: &Problem| {
+        options.any_size.as_ref().is_none_or(|any| any.rewritten(problem.pipeline().rewrites()).is_ok())
+    };
     let start_cost = |problem: &Problem| {
+        if !is_possible(problem) {
+            return f64::INFINITY;
+        }
         with_search(problem, model, options, &|_| {}, |search| {
             let default = search.appraise(&Schedule::default_for(problem));
             default.map_or(f64::INFINITY, |default| {
@@ -178,15 +179,20 @@ pub fn search(
             })
         })
     };
-    let is_possible = |problem: &Problem| {
-        options.any_size.as_ref().is_none_or(|any| any.rewritten(problem.pipeline().rewrites()).is_ok())
+    let most = if options.fixed.is_none() { options.rewrites } else { 0 };
+    let promising = promising(problem, most, start_cost);
+    let few = Options { samples: options.samples.div_ceil(REWRITTEN), ..options.clone() };
+    let mut outcome = match problem.pipeline().rewrites() {
+        [] if promising.outdone => one(problem, &Options { passes: few.passes.min(1), ..few.clone() }),
+        [] => one(problem, options),
+        _ => one(problem, &few),
     };
-    for rewritten in promising(problem, most, start_cost).into_iter().filter(is_possible) {
+    for rewritten in promising.rewritten {
         if outcome.stop == StopReason::TimeLimit {
             break;
         }
         let before = outcome.best_cost();
-        outcome.merge(one(&rewritten));
+        outcome.merge(one(&rewritten, &few));
         // The next one is less promising.
         if outcome.best_cost() >= before {
             break;

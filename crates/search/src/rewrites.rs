@@ -71,8 +71,13 @@ const MANY_CHUNKS: i64 = 32;
 /// Values that a chunk of carries has.
 const CARRIES: u32 = 16;
 
-/// A rewritten pipeline whose search starts from a time this much longer than that of the original one is not searched.
+/// A pipeline whose search starts from a time this much longer than that of another one is hopeless: it is not searched, or
+/// with few samples if it is the original one.
 const HOPELESS: f64 = 1.5;
+
+/// A pipeline that computes the same values with less work shows what it gains before it is searched. It is not searched if it
+/// starts from more than this fraction of the original one's time.
+const LEANER: f64 = 0.9;
 
 /// A contraction with more points than this is tiled: threads that share a point would read the same values again.
 const TILED: i64 = 8192;
@@ -86,36 +91,55 @@ const PART_POINTS: (i64, i64, i64) = (1024, 12288, 49152);
 /// The most ways to divide a contraction.
 const DIVISIONS: usize = 3;
 
-/// The rewritten problems that are worth a search, the most promising first, at most `most`.
-pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) -> f64) -> Vec<Problem> {
+/// The rewritten problems that are worth a search.
+#[derive(Default)]
+pub(crate) struct Promising {
+    /// The most promising first.
+    pub rewritten: Vec<Problem>,
+    /// Whether the original problem is hopeless beside one that computes the same values with less work.
+    pub outdone: bool,
+}
+
+/// A rewritten problem.
+struct Form {
+    problem: Problem,
+    /// Whether it computes the same values with less work, rather than with more parallelism.
+    leaner: bool,
+    /// The time from which its search starts.
+    cost: f64,
+}
+
+/// The rewritten problems that are worth a search, at most `most`. `cost` is the time from which a search starts.
+pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) -> f64) -> Promising {
     if most == 0 {
-        return Vec::new();
+        return Promising::default();
     }
-    let mut found: Vec<(f64, Problem)> = Vec::new();
+    let mut forms: Vec<Form> = Vec::new();
     let recipes = RECIPES.iter().flat_map(|recipe| [(recipe, Reach::All), (recipe, Reach::Resident)]);
     let has_thin = !thin_updates(problem).is_empty();
     let thickened =
         recipes.filter(|_| has_thin).filter_map(|(recipe, reach)| recipe.rewritten(problem, reach));
-    let others =
-        divided(problem).into_iter().chain(separable::separated(problem)).chain(constants::folded(problem));
-    for rewritten in thickened.chain(others) {
-        let known =
-            |(_, other): &(f64, Problem)| other.pipeline().rewrites() == rewritten.pipeline().rewrites();
-        if !found.iter().any(known) {
-            let cost = cost(&rewritten);
-            tracing::debug!(start_us = cost, rewrites = %shown(&rewritten), "rewrote");
-            found.push((cost, rewritten));
+    let wider = thickened.chain(divided(problem)).map(|problem| (problem, false));
+    let leaner = separable::separated(problem).into_iter().chain(constants::folded(problem));
+    for (problem, leaner) in wider.chain(leaner.map(|problem| (problem, true))) {
+        let known = |form: &Form| form.problem.pipeline().rewrites() == problem.pipeline().rewrites();
+        if !forms.iter().any(known) {
+            let cost = cost(&problem);
+            tracing::debug!(start_us = cost, rewrites = %shown(&problem), "rewrote");
+            forms.push(Form { problem, leaner, cost });
         }
     }
-    if found.is_empty() {
-        return Vec::new();
+    if forms.is_empty() {
+        return Promising::default();
     }
-    // What is much slower before a search is not worth one.
     let original = cost(problem);
     tracing::debug!(start_us = original, "not rewritten");
-    found.retain(|(cost, _)| *cost < HOPELESS * original);
-    found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    found.into_iter().take(most).map(|(_, problem)| problem).collect()
+    forms.retain(|form| !form.leaner || form.cost < LEANER * original);
+    let leanest = forms.iter().filter(|form| form.leaner).map(|form| form.cost).fold(original, f64::min);
+    forms.retain(|form| form.cost < HOPELESS * leanest);
+    forms.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    let rewritten = forms.into_iter().take(most).map(|form| form.problem).collect();
+    Promising { rewritten, outdone: original > HOPELESS * leanest }
 }
 
 fn shown(problem: &Problem) -> String {
@@ -427,4 +451,39 @@ fn runs_along_rows(pipeline: &Pipeline, func: FuncId) -> bool {
 
 fn names(stage: &Stage) -> Vec<String> {
     stage.domain.iter().map(|var| var.name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_lang::{Input, Realisation, Region, Type, func, vars};
+    use warploom_target::Device;
+
+    use super::*;
+
+    /// A sum over a box of integers, which can be computed in two passes.
+    fn box_of_nine() -> Problem {
+        let (x, y) = vars!(x, y);
+        let input = Input::new("input", Type::U16, 2).repeat_edge();
+        let row = |dy: i32| (-1..=1).map(|dx| input.at((x + dx, y + dy))).reduce(|sum, next| sum + next);
+        let sum = (-1..=1).filter_map(row).reduce(|sum, next| sum + next).expect("there are rows");
+        let pipeline = Pipeline::new("nine", [func("nine", (x, y), sum)]).expect("it is right");
+        let image = Region::of_extents(&[640, 480]);
+        let request = Realisation::new(&pipeline).input("input", image.clone()).output("nine", image);
+        let device = Device::preset("h200").expect("it is known");
+        Problem::new(&pipeline, &request, &device).expect("the sizes fit")
+    }
+
+    #[test]
+    fn less_work_shows_before_the_search() {
+        let problem = box_of_nine();
+        let found = |cost: f64| {
+            let start =
+                |problem: &Problem| if problem.pipeline().rewrites().is_empty() { 100.0 } else { cost };
+            let promising = promising(&problem, 3, start);
+            (promising.rewritten.len(), promising.outdone)
+        };
+        assert_eq!([120.0, 95.0, 80.0, 60.0].map(found), [(0, false), (0, false), (1, false), (1, true)]);
+        assert_eq!(found(f64::INFINITY), (0, false), "it is not possible at all sizes");
+        assert!(promising(&problem, 0, |_| 1.0).rewritten.is_empty());
+    }
 }
