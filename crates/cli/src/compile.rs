@@ -130,7 +130,7 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         idle: explanation.idle.clone(),
         kernels: kernels(&described, &explanation, package.image()),
         search,
-        schedule: schedule.to_text(pipeline),
+        schedule: schedule.to_text(problem.pipeline()),
         files,
         emitted: BTreeMap::new(),
     };

@@ -79,8 +79,7 @@ pub use search::Search;
 pub use state::{Child, State};
 pub use statistics::{Event, PassStatistics, Refusal, Statistics, StopReason};
 
-/// A rewritten pipeline gets one in so many of the samples: it has more Funcs, and its start is closer to what is found. So
-/// does the original one, and a single pass, beside a rewritten one that is much faster from the start.
+/// A rewritten pipeline gets one in so many of the samples: it has more Funcs, and its start is closer to what is found.
 const REWRITTEN: usize = 5;
 
 /// A schedule that a search found, with its predicted time.
@@ -183,7 +182,10 @@ pub fn search(
     let promising = promising(problem, most, start_cost);
     let few = Options { samples: options.samples.div_ceil(REWRITTEN), ..options.clone() };
     let mut outcome = match problem.pipeline().rewrites() {
-        [] if promising.outdone => one(problem, &Options { passes: few.passes.min(1), ..few.clone() }),
+        // One pass finds something to fall back on, if no kernels can be built of what is faster from the start.
+        [] if promising.outdone => {
+            one(problem, &Options { passes: few.passes.min(1), samples: 1, ..few.clone() })
+        }
         [] => one(problem, options),
         _ => one(problem, &few),
     };

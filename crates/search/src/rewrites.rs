@@ -229,7 +229,7 @@ fn divide(problem: &Problem, stage: StageRef, by: i64) -> Option<Problem> {
     let slowest = list.update(&stage).map(names)?.pop()?;
     let part = list.factor(&stage, &slowest, Side::Outer, by)?;
     list.push(Rewrite::Cut { func: part, at: 2 });
-    problem.rewritten(list.pipeline.rewrites()).ok()
+    problem.of_rewritten(&list.pipeline).ok()
 }
 
 /// The threads that the device can hold.
@@ -317,8 +317,8 @@ impl Recipe {
                 || self.scan(&mut list, thin, &stage, runs_along_rows(problem.pipeline(), thin.stage.func));
         }
         list.cut_reductions(problem.pipeline(), &updates);
-        let rewrites = list.pipeline.rewrites().to_vec();
-        (rewrites != problem.pipeline().rewrites()).then(|| problem.rewritten(&rewrites).ok())?
+        let rewrites = list.pipeline.rewrites();
+        (rewrites != problem.pipeline().rewrites()).then(|| problem.of_rewritten(&list.pipeline).ok())?
     }
 
     /// Rewrites a reduction or histogram. Returns whether it is one.

@@ -173,11 +173,22 @@ impl Problem {
         if let Some(known) = self.0.rewritten.get(rewrites) {
             return Ok(known.clone());
         }
-        let pipeline = self.pipeline().rewritten(rewrites)?;
-        if let Some(dynamic) = self.sizes() {
-            return Ok(Problem::dynamic(&pipeline, &dynamic.request, self.device())?);
+        self.of_rewritten(&*self.pipeline().rewritten(rewrites)?)
+    }
+
+    /// The problem of the pipeline after the rewrites that lead to this one.
+    ///
+    /// # Errors
+    /// If it does not work at these sizes.
+    pub fn of_rewritten(&self, pipeline: &Pipeline) -> Result<Problem, RewrittenError> {
+        let rewrites = pipeline.rewrites();
+        if let Some(known) = self.0.rewritten.get(rewrites) {
+            return Ok(known.clone());
         }
-        let problem = Problem::new(&pipeline, self.request(), self.device())?;
+        if let Some(dynamic) = self.sizes() {
+            return Ok(Problem::dynamic(pipeline, &dynamic.request, self.device())?);
+        }
+        let problem = Problem::new(pipeline, self.request(), self.device())?;
         if let (Some(read), None) = (problem.undefined_read(), self.undefined_read()) {
             return Err(RewrittenError::Undefined(read));
         }

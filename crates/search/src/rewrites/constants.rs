@@ -20,7 +20,7 @@ pub(super) fn folded(problem: &Problem) -> Vec<Problem> {
         return Vec::new();
     }
     let expanded = expanded(sliced(tabulated.clone()));
-    [tabulated, expanded].iter().filter_map(|pipeline| problem.rewritten(pipeline.rewrites()).ok()).collect()
+    [tabulated, expanded].iter().filter_map(|pipeline| problem.of_rewritten(pipeline).ok()).collect()
 }
 
 /// The pipeline after all rewrites that are possible.

@@ -19,12 +19,16 @@ pub(super) fn separated(problem: &Problem) -> Option<Problem> {
     let mut list = List { pipeline: pipeline.clone() };
     for FuncDecl { name, dims, .. } in large {
         // What is left of a box of three dimensions is one of two.
+        let mut left = dims.len();
         for dim in dims {
-            list.push(Rewrite::Separate { func: name.clone(), dim: dim.clone() });
+            let separate = Rewrite::Separate { func: name.clone(), dim: dim.clone() };
+            if left > 1 && list.push(separate) {
+                left -= 1;
+            }
         }
     }
-    let rewrites = list.pipeline.rewrites();
-    (rewrites.len() > pipeline.rewrites().len()).then(|| problem.rewritten(rewrites).ok())?
+    let is_new = list.pipeline.rewrites().len() > pipeline.rewrites().len();
+    is_new.then(|| problem.of_rewritten(&list.pipeline).ok())?
 }
 
 /// Whether a Func reads something at so many points that two passes may pay, so that others cost no attempt.
