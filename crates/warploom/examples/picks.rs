@@ -2,8 +2,8 @@
 //! machine, and writes them as samples. `docs/model.md` says what they are for:
 //! `cargo run --release -p warploom --example picks -- training/data/later/h200-picks-0.samples 4000 777 270`.
 //!
-//! `picks FILE again OLD SECONDS` measures the schedules of a file of samples again, and today's picks for the same
-//! pipelines in the same run, and says how they compare.
+//! `picks FILE again OLD SECONDS` searches again for the pipelines of a file of samples. Where today's pick is another one, it
+//! measures both in the same run, and says how they compare.
 #![allow(clippy::print_stdout, reason = "a program whose output this is")]
 
 use std::collections::HashMap;
@@ -102,8 +102,8 @@ impl Source {
         }
     }
 
-    /// What is measured for one pipeline: today's pick, and the old one if there is one. Nothing if the pipeline is
-    /// too large or too slow to be measured.
+    /// What is measured for one pipeline: today's pick, and the old one if there is one. Nothing if the two are the same, or if
+    /// the pipeline is too large or too slow to be measured.
     fn candidates(
         &self,
         number: usize,
@@ -115,6 +115,11 @@ impl Source {
             Source::Random { seed, .. } => {
                 let seed = seed * 1_000_000 + number as u64;
                 let RandomPipeline { pipeline, request, .. } = random_pipeline(seed, &shape(seed));
+                let points =
+                    request.inputs.values().flatten().map(|region| region.points().unwrap_or(u64::MAX));
+                if points.fold(0, u64::saturating_add) > MOST_POINTS {
+                    return Vec::new();
+                }
                 let subject = Arc::new(Subject::noise(pipeline, request, seed));
                 pick(subject, device, model, compile).into_iter().collect()
             }
@@ -124,27 +129,26 @@ impl Source {
                 let request = sample.sizes.realise(pipeline);
                 let Ok(schedule) = Schedule::parse(&sample.schedule, pipeline) else { return Vec::new() };
                 let subject = Arc::new(Subject::noise(pipeline.clone(), request, number as u64));
+                // Old picks are told from new ones by their origin.
                 let (origin, checks) = (Origin::Random, Vec::new());
                 let again =
                     Candidate { subject: subject.clone(), schedule, origin, predicted_us: None, checks };
-                pick(subject, device, model, compile).map_or_else(Vec::new, |pick| vec![again, pick])
+                let pick = pick(subject, device, model, compile);
+                let pick =
+                    pick.filter(|pick| pick.schedule.to_text(pipeline) != again.schedule.to_text(pipeline));
+                pick.map_or_else(Vec::new, |pick| vec![again, pick])
             }
         }
     }
 }
 
-/// The schedule that `warploom compile` would use for a pipeline; `None` if it is too large or too slow to be measured.
+/// The schedule that `warploom compile` would use for a pipeline; `None` if it is too slow to be measured.
 fn pick(
     subject: Arc<Subject>,
     device: &Device,
     model: &dyn CostModel,
     compile: Compile<'_>,
 ) -> Option<Candidate> {
-    let points =
-        subject.request().inputs.values().flatten().map(|region| region.points().unwrap_or(u64::MAX));
-    if points.fold(0, u64::saturating_add) > MOST_POINTS {
-        return None;
-    }
     let problem = Problem::new(subject.pipeline(), subject.request(), device).ok()?;
     let options = Options { threads: 1, time_limit: Some(SEARCH), ..Options::default() };
     let spills = |program: &Program| {
@@ -173,6 +177,9 @@ impl Pairs {
         let is_new = measured.candidate.origin == Origin::Search;
         let times = self.0.entry(measured.sample.pipeline).or_default();
         times[usize::from(is_new)] = measured.sample.times.map(|times| times.min);
+        if let [Some(old), Some(new)] = times {
+            println!("{old:.2} us before, {new:.2} now, {:.2}x", *old / *new);
+        }
     }
 
     fn print(&self) {
