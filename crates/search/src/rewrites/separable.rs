@@ -12,10 +12,17 @@ use crate::rewrites::List;
 /// The fewest points of a box for which two passes have fewer products: 2 x 3.
 const FEWEST: usize = 6;
 
+/// A pipeline with more such sums stays as it is: every rewrite copies all of it.
+const MOST: usize = 64;
+
 /// The problem with every sum separated that can be, along the first dimension possible; `None` if there is none.
 pub(super) fn separated(problem: &Problem) -> Option<Problem> {
     let pipeline = problem.pipeline();
-    let large = pipeline.funcs().values().filter(|func| may_sum_a_box(pipeline, func));
+    let large: Vec<&FuncDecl> =
+        pipeline.funcs().values().filter(|func| may_sum_a_box(pipeline, func)).collect();
+    if large.len() > MOST {
+        return None;
+    }
     let mut list = List { pipeline: pipeline.clone() };
     for FuncDecl { name, dims, .. } in large {
         // What is left of a box of three dimensions is one of two.
