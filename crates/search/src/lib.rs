@@ -82,6 +82,9 @@ pub use statistics::{Event, PassStatistics, Refusal, Statistics, StopReason};
 /// A rewritten pipeline gets one in so many of the samples: it has more Funcs, and its start is closer to what is found.
 const REWRITTEN: usize = 5;
 
+/// States that are kept of an original pipeline that a rewritten one outdoes from the start.
+const FALLBACK: usize = 4;
+
 /// A schedule that a search found, with its predicted time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
@@ -182,9 +185,10 @@ pub fn search(
     let promising = promising(problem, most, start_cost);
     let few = Options { samples: options.samples.div_ceil(REWRITTEN), ..options.clone() };
     let mut outcome = match problem.pipeline().rewrites() {
-        // One pass finds something to fall back on, if no kernels can be built of what is faster from the start.
+        // Something to fall back on, if no kernels can be built of what is faster from the start.
         [] if promising.outdone => {
-            one(problem, &Options { passes: few.passes.min(1), samples: 1, ..few.clone() })
+            let (passes, beam) = (options.passes.min(1), options.beam.min(FALLBACK));
+            one(problem, &Options { passes, beam, samples: 1, ..options.clone() })
         }
         [] => one(problem, options),
         _ => one(problem, &few),
