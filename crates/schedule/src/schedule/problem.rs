@@ -176,7 +176,7 @@ impl Problem {
         self.of_rewritten(&*self.pipeline().rewritten(rewrites)?)
     }
 
-    /// The problem of the pipeline after the rewrites that lead to this one.
+    /// As [`rewritten`](Problem::rewritten), for a pipeline that was rewritten from this problem's already.
     ///
     /// # Errors
     /// If it does not work at these sizes.
