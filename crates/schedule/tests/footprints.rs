@@ -118,16 +118,24 @@ fn hull(points: &[i64]) -> Option<(i64, i64)> {
     Some((*points.iter().min()?, *points.iter().max()?))
 }
 
-/// The first and last point of a footprint at one block and one iteration.
+/// The first and last point of a footprint at one block and one iteration. The first one may be before `min`
+/// without a clamp; no stage computes points there.
 fn placed(plan: &Plan<'_>, reach: &Reach, place: (i64, i64)) -> (i64, i64) {
+    if reach.terms.is_empty() {
+        return (reach.min, reach.min + reach.extent() - 1);
+    }
     let mut sum = Rational::ZERO;
     for (symbol, step) in &reach.terms {
         let value = match symbol {
             Symbol::Block(LoopKind::Pure(0)) => place.0,
             Symbol::Loop(id) if id.index() == 0 => place.1,
             Symbol::Lowest(number) => {
-                let parts = plan.lowest[*number].iter();
-                parts.map(|part| placed(plan, part, place).0.min(part.max)).min().unwrap()
+                let parts = &plan.lowest[*number];
+                let starts = parts.iter().map(|part| {
+                    let (start, _) = placed(plan, part, place);
+                    if parts.len() > 1 { start.clamp(part.min, part.max) } else { start }
+                });
+                starts.min().unwrap()
             }
             other => panic!("{other:?} is not fixed there"),
         };
@@ -140,7 +148,8 @@ fn placed(plan: &Plan<'_>, reach: &Reach, place: (i64, i64)) -> (i64, i64) {
         .clamp
         .unwrap_or((warploom_schedule::schedule::Limit::None, warploom_schedule::schedule::Limit::None));
     let (first, last) = (first.value().unwrap_or(i64::MIN), last.value().unwrap_or(i64::MAX));
-    let low = low.clamp(first, last).max(reach.min);
+    let low = low.clamp(first, last);
+    let low = if reach.clamp.is_some() || reach.has_fractions() { low.max(reach.min) } else { low };
     let high = if reach.moved && !reach.has_fractions() {
         low + reach.extent() - 1
     } else {
@@ -149,8 +158,8 @@ fn placed(plan: &Plan<'_>, reach: &Reach, place: (i64, i64)) -> (i64, i64) {
     (low, high.min(reach.max))
 }
 
-/// Checks that a footprint includes some points and is no larger than its extent. A block computes the
-/// full extent from the first point on, up to the end of the Func.
+/// Checks that a footprint includes some points and is no larger than its extent. Returns the points that a block
+/// computes: the full extent from the first point on, inside the Func.
 fn holds(
     plan: &Plan<'_>,
     reach: &Reach,
@@ -172,7 +181,7 @@ fn holds(
     // A box with fractions ends at its rounded last point.
     let end = if reach.has_fractions() { high } else { (low + reach.extent() - 1).min(reach.max) };
     prop_assert!(last <= end, "{first}..={last} at {place:?} is not in {low}..={end} of {reach:?}");
-    Ok((low, end))
+    Ok((low.max(reach.min), end))
 }
 
 /// The values of x in a block and of r in an iteration.
@@ -260,6 +269,22 @@ proptest! {
         let pipeline = pipeline(&outer, &inner);
         check_blocks(&pipeline, tile, step, f_outside)?;
         check_threads(&pipeline, tile, step)?;
+    }
+}
+
+/// The last part of a reduction is cut off, so the box that holds its reads of all iterations starts before the
+/// Func does. It is read through another Func with such a box, and directly at a point between both starts.
+#[test]
+fn boxes_start_before_their_func() {
+    let x = || Box::new(Index::X);
+    let behind = Index::Add(x(), Box::new(Index::Scale(Box::new(Index::R), -1)));
+    for offset in [0, -8, -9, -10, -11, -12] {
+        let outer = [Index::X, behind.clone(), Index::Offset(x(), offset)];
+        let pipeline = pipeline(&outer, &[Index::X, Index::X]);
+        for (tile, outside) in [1, 3].into_iter().flat_map(|tile| [(tile, false), (tile, true)]) {
+            let held = check_blocks(&pipeline, tile, 3, outside);
+            held.unwrap_or_else(|error| panic!("f at x{offset} in tiles of {tile}: {error}"));
+        }
     }
 }
 
