@@ -101,8 +101,12 @@ impl Draft {
         roots: Vec<ExprId>,
         change: &mut dyn FnMut(&mut Exprs, ExprId, Node) -> ExprId,
     ) -> BTreeMap<ExprId, ExprId> {
-        let old = self.exprs.clone();
-        copied(&old, &mut self.exprs, roots, change)
+        let mut made = BTreeMap::new();
+        for id in self.exprs.reachable(roots) {
+            let node = with_operands(&self.exprs[id], &made);
+            made.insert(id, change(&mut self.exprs, id, node));
+        }
+        made
     }
 
     /// Inlines the only definition of a Func: its value at a point.
@@ -248,9 +252,12 @@ pub(crate) fn copied(
 ) -> BTreeMap<ExprId, ExprId> {
     let mut made = BTreeMap::new();
     for id in from.reachable(roots) {
-        let mut node = from[id].clone();
-        node.args.iter_mut().for_each(|arg| *arg = made[arg]);
-        made.insert(id, change(to, id, node));
+        made.insert(id, change(to, id, with_operands(&from[id], &made)));
     }
     made
+}
+
+/// A node with what each of its operands became.
+fn with_operands(node: &Node, made: &BTreeMap<ExprId, ExprId>) -> Node {
+    Node { args: node.args.iter().map(|arg| made[arg]).collect(), ..node.clone() }
 }

@@ -110,15 +110,24 @@ impl Exprs {
 
     /// Every node that `roots` depend on, each once, operands first.
     pub fn reachable(&self, roots: impl IntoIterator<Item = ExprId>) -> Vec<ExprId> {
+        const WORD: usize = u64::BITS as usize;
         let mut stack: Vec<ExprId> = roots.into_iter().collect();
-        let mut seen = ahash::AHashSet::new();
+        // One bit per node. Operands come before their users, so no node has a larger id than the last root.
+        let mut seen = vec![0u64; stack.iter().max().map_or(0, |last| last.index() / WORD + 1)];
         while let Some(id) = stack.pop() {
-            if seen.insert(id) {
+            let (word, bit) = (&mut seen[id.index() / WORD], 1 << (id.index() % WORD));
+            if *word & bit == 0 {
+                *word |= bit;
                 stack.extend(&self.nodes[id].args);
             }
         }
-        let mut order: Vec<ExprId> = seen.into_iter().collect();
-        order.sort_unstable();
+        let mut order = Vec::new();
+        for (number, mut left) in seen.into_iter().enumerate() {
+            while left != 0 {
+                order.push(ExprId::new(number * WORD + left.trailing_zeros() as usize));
+                left &= left - 1;
+            }
+        }
         order
     }
 

@@ -8,8 +8,15 @@ const WORD: usize = u64::BITS as usize;
 
 /// A set of nodes of one graph. All sets of a graph have the same number of words, so equal sets
 /// compare equal.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Bits(SmallVec<[u64; 2]>);
+
+/// The derived clone would copy one word at a time.
+impl Clone for Bits {
+    fn clone(&self) -> Bits {
+        Bits(SmallVec::from_slice(&self.0))
+    }
+}
 
 impl Bits {
     /// The empty set for a graph with `nodes` nodes.
@@ -40,6 +47,17 @@ impl Bits {
         for (word, less) in self.0.iter_mut().zip(&other.0) {
             *word &= !less;
         }
+    }
+
+    /// The members that another set does not have.
+    pub fn without(&self, other: &Bits) -> Bits {
+        let mut left = self.clone();
+        left.subtract(other);
+        left
+    }
+
+    pub fn intersects(&self, other: &Bits) -> bool {
+        self.0.iter().zip(&other.0).any(|(word, other)| word & other != 0)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {

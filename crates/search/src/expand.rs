@@ -139,8 +139,11 @@ pub(crate) fn accepted(
     let mut sketches: Vec<Sketch> =
         new.filter_map(|item| Sketch::new(space, item.clone(), &change.inlined)).collect();
     if change.inlined != base.inlined {
+        let (more, less) = (change.inlined.without(&base.inlined), base.inlined.without(&change.inlined));
         let others = base.kernels.iter().filter(|kern| kern.sketch.own.func != change.func);
-        let touched = others.filter(|kern| touches(kern, base, change));
+        // Those that read what is inlined now, and those that have inlined what no longer is.
+        let touched = others
+            .filter(|kern| more.intersects(&kern.sketch.reads) || less.intersects(&kern.sketch.inlined));
         sketches
             .extend(touched.filter_map(|kern| Sketch::new(space, kern.sketch.item.clone(), &change.inlined)));
     }
@@ -156,15 +159,4 @@ pub(crate) fn accepted(
     }
     let gone = change.goes.then_some(change.func);
     Some(Child::new(base, kernels, gone, Some(change.inlined.clone())))
-}
-
-/// Whether the change inlines something that a kernel reads, or stops inlining something that it
-/// has inlined.
-fn touches(kern: &Kern, state: &State, change: &Change) -> bool {
-    let mut more = change.inlined.clone();
-    more.subtract(&state.inlined);
-    let mut less = state.inlined.clone();
-    less.subtract(&change.inlined);
-    more.iter().any(|node| kern.sketch.reads.contains(node))
-        || less.iter().any(|node| kern.sketch.inlined.contains(node))
 }

@@ -82,9 +82,6 @@ pub use statistics::{Event, PassStatistics, Refusal, Statistics, StopReason};
 /// A rewritten pipeline gets one in so many of the samples: it has more Funcs, and its start is closer to what is found.
 const REWRITTEN: usize = 5;
 
-/// States that are kept of an original pipeline that a rewritten one outdoes from the start.
-const FALLBACK: usize = 4;
-
 /// A schedule that a search found, with its predicted time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
@@ -187,8 +184,7 @@ pub fn search(
     let mut outcome = match problem.pipeline().rewrites() {
         // Something to fall back on, if no kernels can be built of what is faster from the start.
         [] if promising.outdone => {
-            let (passes, beam) = (options.passes.min(1), options.beam.min(FALLBACK));
-            one(problem, &Options { passes, beam, samples: 1, ..options.clone() })
+            one(problem, &Options { passes: options.passes.min(1), beam: 1, samples: 1, ..options.clone() })
         }
         [] => one(problem, options),
         _ => one(problem, &few),

@@ -24,13 +24,15 @@ pub(crate) fn lifted(
     counts: &mut Statistics,
 ) -> Option<Arc<State>> {
     let space = evaluator.space;
-    let mut out: BTreeSet<FuncId> = state.kernels_of(func).iter().flat_map(|kern| fused(kern)).collect();
+    let own = state.kernels_of(func);
+    let mut out: BTreeSet<FuncId> = own.iter().flat_map(|kern| fused(kern)).collect();
     let mut sketches = Vec::new();
     if !out.is_empty() {
-        let own = state.kernels_of(func).iter().map(|kern| space.default_kernel(kern.sketch.own));
+        let own = own.iter().map(|kern| space.default_kernel(kern.sketch.own));
         sketches.extend(own.filter_map(|item| Sketch::new(space, item, &state.inlined)));
     }
-    for home in state.kernels.iter().filter(|kern| kern.sketch.own.func != func) {
+    // A Func with kernels of its own is computed nowhere else.
+    for home in state.kernels.iter().filter(|_| own.is_empty()) {
         let leaving = leaving(space, home, func, &state.inlined);
         if leaving.is_empty() {
             continue;
@@ -57,14 +59,13 @@ pub(crate) fn lifted(
 /// The Funcs that must leave a kernel before `func` can be placed anywhere: the Func itself or, if
 /// it is inlined, the Funcs that it reads there, because other kernels could not read those.
 fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &Bits) -> BTreeSet<FuncId> {
-    let mut funcs = fused(home);
-    if home.sketch.inlined.contains(space.dag.func_node(func)) {
-        let alone = Nest::global(StageRef { func, stage: 0 });
-        let reads = space.reads(&alone, inlined).0;
-        funcs.retain(|of| reads.contains(space.dag.func_node(*of)));
-    } else {
-        funcs.retain(|of| *of == func);
+    if !home.sketch.inlined.contains(space.dag.func_node(func)) {
+        return computed(home).find(|of| *of == func).into_iter().collect();
     }
+    let alone = Nest::global(StageRef { func, stage: 0 });
+    let reads = space.reads(&alone, inlined).0;
+    let mut funcs = fused(home);
+    funcs.retain(|of| reads.contains(space.dag.func_node(*of)));
     funcs
 }
 
@@ -85,13 +86,13 @@ fn with_read(space: &Space<'_>, home: &Kern, leaving: BTreeSet<FuncId>, inlined:
 
 /// The Funcs that a kernel computes besides its own.
 fn fused(kern: &Kern) -> BTreeSet<FuncId> {
-    let mut funcs = BTreeSet::new();
-    for nest in kern.sketch.item.nests() {
-        funcs.extend(&nest.registers);
-        funcs.extend(nest.item.stage().map(|stage| stage.func));
-    }
-    funcs.remove(&kern.sketch.own.func);
-    funcs
+    computed(kern).filter(|func| *func != kern.sketch.own.func).collect()
+}
+
+/// The Funcs that a kernel computes, some more than once.
+fn computed(kern: &Kern) -> impl Iterator<Item = FuncId> {
+    let own = |nest: &Nest| nest.item.stage().map(|stage| stage.func);
+    kern.sketch.item.nests().flat_map(move |nest| nest.registers.iter().copied().chain(own(nest)))
 }
 
 /// A kernel without some Funcs and without whatever only they need. Also returns all Funcs that

@@ -46,7 +46,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
     }
     for _ in 0..MAX_ROUNDS {
         let before = refiner.best.cost();
-        refiner.own_tiles();
+        let settled = refiner.own_tiles();
+        let tiled = refiner.best.totals.identity;
         let along_rows = refiner.along_rows();
         refiner.take(along_rows);
         for number in 0..refiner.best.extents.len() {
@@ -73,7 +74,9 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
             let copied = refiner.copied_by_vectors(number);
             refiner.take_known(copied.into_iter().collect());
         }
-        if refiner.best.cost() >= before || refiner.best.is_lone() {
+        // Everything was tried on the same kernel.
+        let tried = settled && refiner.best.totals.identity == tiled;
+        if refiner.best.cost() >= before || tried || refiner.best.is_lone() {
             break;
         }
     }
@@ -145,15 +148,16 @@ impl<'a> Refiner<'a, '_> {
         self.take(sketches);
     }
 
-    /// Improves the tiles of the kernel's own stage, one dimension at a time.
-    fn own_tiles(&mut self) {
-        let Some((tiler, mut shape)) = self.own_shape() else { return };
+    /// Improves the tiles of the kernel's own stage, one dimension at a time. Returns whether no other step helps.
+    fn own_tiles(&mut self) -> bool {
+        let Some((tiler, mut shape)) = self.own_shape() else { return true };
         for _ in 0..MAX_STEPS {
             let mut shapes = tiler.neighbours(&shape);
             let sketches = shapes.iter().map(|shape| self.reshaped(&tiler, shape)).collect();
-            let Some(position) = self.take(sketches) else { return };
+            let Some(position) = self.take(sketches) else { return true };
             shape = shapes.swap_remove(position);
         }
+        false
     }
 
     /// The shape of the kernel's own nest, if the search could have made it.

@@ -18,7 +18,7 @@ use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
 use warploom_lang::files::write_whole;
 use warploom_runtime::nvrtc::{self, Arch, Image};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_schedule::schedule::{Problem, RewrittenError, Schedule};
 use warploom_target::{ComputeCapability, Device};
 use warploom_tune::cache::compile_program;
 
@@ -59,6 +59,9 @@ pub enum ExportError {
         /// The device that needs other kernels.
         device: String,
     },
+    /// The pipeline cannot be rewritten as the schedule says.
+    #[error(transparent)]
+    Rewritten(#[from] RewrittenError),
     /// The kernels could not be compiled.
     #[error(transparent)]
     Compile(#[from] warploom_runtime::Error),
@@ -101,11 +104,12 @@ impl Package {
     ) -> Result<Package, ExportError> {
         let (pipeline, made_for, also_for) = (problem.pipeline(), problem.device(), &options.also_for);
         check_devices(problem, schedule, program, also_for)?;
+        let rewritten = problem.rewritten(&schedule.rewrites)?;
         let program = named(program, options.name.as_deref().unwrap_or(pipeline.name()));
         Ok(Package {
             manifest: Manifest::new(pipeline, problem.request(), made_for, also_for, &program),
             program,
-            schedule: schedule.to_text(pipeline),
+            schedule: schedule.to_text(rewritten.pipeline()),
             devices: [std::slice::from_ref(made_for), also_for].concat(),
             images: Vec::new(),
             notes: Vec::new(),

@@ -1,6 +1,6 @@
 //! Terms of a sum that are one expression at different points.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::draft::Draft;
 use crate::ids::ExprId;
@@ -40,11 +40,14 @@ pub(super) fn groups(draft: &mut Draft, sum: &Sum) -> Vec<Group> {
     let indices: Vec<ExprId> = indices.collect();
     let places = places(draft, &indices);
     let zero = draft.int(0);
-    let accesses: BTreeSet<ExprId> = found.iter().map(|(_, _, access)| *access).collect();
-    let old = draft.exprs.clone();
+    let bases = found.iter().map(|(_, _, access)| {
+        let indices = &draft.exprs[*access].args;
+        (*access, indices.iter().map(|index| places[index].base.unwrap_or(zero)).collect::<Vec<_>>())
+    });
+    let bases: BTreeMap<ExprId, Vec<ExprId>> = bases.collect();
     let shapes = draft.rebuilt(found.iter().map(|(term, ..)| *term).collect(), &mut |exprs, id, mut node| {
-        if accesses.contains(&id) {
-            node.args = old[id].args.iter().map(|index| places[index].base.unwrap_or(zero)).collect();
+        if let Some(bases) = bases.get(&id) {
+            node.args = bases.iter().copied().collect();
         }
         exprs.intern(node)
     });
