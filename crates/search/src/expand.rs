@@ -141,7 +141,7 @@ pub(crate) fn accepted(
     if change.inlined != base.inlined {
         let (more, less) = (change.inlined.without(&base.inlined), base.inlined.without(&change.inlined));
         let others = base.kernels.iter().filter(|kern| kern.sketch.own.func != change.func);
-        // Those that read what is inlined now, and those that have inlined what no longer is.
+        // Kernels that read what is inlined now, and kernels with something inlined that no longer is.
         let touched = others
             .filter(|kern| more.intersects(&kern.sketch.reads) || less.intersects(&kern.sketch.inlined));
         sketches

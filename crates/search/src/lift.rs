@@ -31,8 +31,9 @@ pub(crate) fn lifted(
         let own = own.iter().map(|kern| space.default_kernel(kern.sketch.own));
         sketches.extend(own.filter_map(|item| Sketch::new(space, item, &state.inlined)));
     }
-    // A Func with kernels of its own is computed nowhere else.
-    for home in state.kernels.iter().filter(|_| own.is_empty()) {
+    // A Func has one place: with kernels of its own, it is in no other kernel.
+    let homes = if own.is_empty() { &state.kernels[..] } else { &[] };
+    for home in homes {
         let leaving = leaving(space, home, func, &state.inlined);
         if leaving.is_empty() {
             continue;

@@ -74,9 +74,9 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
             let copied = refiner.copied_by_vectors(number);
             refiner.take_known(copied.into_iter().collect());
         }
-        // Everything was tried on the same kernel.
-        let tried = settled && refiner.best.totals.identity == tiled;
-        if refiner.best.cost() >= before || tried || refiner.best.is_lone() {
+        // With these tiles every other step was tried, so another round would find nothing.
+        let is_done = settled && refiner.best.totals.identity == tiled;
+        if refiner.best.cost() >= before || is_done || refiner.best.is_lone() {
             break;
         }
     }
@@ -148,7 +148,8 @@ impl<'a> Refiner<'a, '_> {
         self.take(sketches);
     }
 
-    /// Improves the tiles of the kernel's own stage, one dimension at a time. Returns whether no other step helps.
+    /// Improves the tiles of the kernel's own stage, one dimension at a time. Returns whether no further step
+    /// helps.
     fn own_tiles(&mut self) -> bool {
         let Some((tiler, mut shape)) = self.own_shape() else { return true };
         for _ in 0..MAX_STEPS {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod atomics;
+mod boxes;
 mod cases;
 mod copies;
 mod driver;
