@@ -43,7 +43,8 @@ pub(crate) use report::{Report as Results, Row, SCHEMA, TITLES};
 
 Every result is compared with that of the default schedule at the full size, and the default schedule with the reference
 evaluator at a small size. The best schedule is then timed longer, back to back on a stream and as a CUDA graph; the faster
-of the two counts. The interrupt key ends the suite after the current app.
+of the two counts. The interrupt key ends the suite: the app at hand gets the best schedule so far, an operator is left for
+the next run.
 
 With -o, writes suite-MODE.json, suite-MODE.md and the schedule of each app as APP.schedule; for operators, writes
 operators-MODE.json, operators-MODE.md and NAME-SHAPE.schedule, and continues from the results that are there. Exits with
@@ -176,7 +177,7 @@ fn suite_of_apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Re
         if runner.is_stopped() {
             break;
         }
-        let (asked, timed) = runner.one(app, &app.name, &progress)?;
+        let Some((asked, timed)) = runner.one(app, &app.name, &progress)? else { break };
         let row = Row { app: asked.name, sizes: asked.sizes, timed, anchor: anchors::Anchor::default() };
         progress.advance(1);
         progress.say(&row.line());

@@ -45,7 +45,7 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
             break;
         }
         let app = operator.app();
-        let (asked, timed) = runner.one(&app, &file_stem(&app.name), &progress)?;
+        let Some((asked, timed)) = runner.one(&app, &file_stem(&app.name), &progress)? else { break };
         let row = Row::new(operator, asked.sizes, timed);
         progress.advance(1);
         progress.say(&format!("{}: {}", row.title(), row.timed.brief()));

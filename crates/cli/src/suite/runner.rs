@@ -61,13 +61,14 @@ impl<'a> Runner<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Finds a schedule for one app and times it. `stem` is the name of its file of hand-written schedules.
+    /// Finds a schedule for one app and times it; `None` if the run was interrupted before. `stem` is the name of its file of
+    /// hand-written schedules.
     pub fn one(
         &mut self,
         app: &App,
         stem: &str,
         progress: &Progress,
-    ) -> Result<(pipeline::Subject, Timed), Error> {
+    ) -> Result<Option<(pipeline::Subject, Timed)>, Error> {
         progress.set_message(app.name.clone());
         let Runner { arguments, bench, records, start, stop } = self;
         bench.with(|bench| arguments.one((app, stem), bench, records, start, stop, progress))
@@ -78,6 +79,8 @@ impl<'a> Runner<'a> {
 enum Found {
     /// No schedule, and why.
     Nothing(String),
+    /// Nothing that should be kept: the run was interrupted.
+    Interrupted,
     /// A schedule that is yet to be measured.
     Schedule(Given),
     /// The text of the fastest schedule, the schedule, and what was measured.
@@ -113,7 +116,8 @@ impl Arguments {
         }
     }
 
-    /// Finds a schedule for one app and times it. `stem` is the name of its file of hand-written schedules.
+    /// Finds a schedule for one app and times it; `None` if the run was interrupted before. `stem` is the name of its file of
+    /// hand-written schedules.
     fn one(
         &self,
         (app, stem): (&App, &str),
@@ -122,7 +126,7 @@ impl Arguments {
         start: &Start,
         stop: &AtomicBool,
         progress: &Progress,
-    ) -> Result<(pipeline::Subject, Timed), Error> {
+    ) -> Result<Option<(pipeline::Subject, Timed)>, Error> {
         let asked = self.asked(app)?;
         let tunable = Tunable::new(&asked, bench.device, self.seed)?;
         let started = Instant::now();
@@ -137,8 +141,9 @@ impl Arguments {
         let (schedule, timed) = match found {
             Found::Nothing(why) => {
                 let failed = Timed::failed(&asked, bench.device, seconds, why);
-                return Ok((asked, failed));
+                return Ok(Some((asked, failed)));
             }
+            Found::Interrupted => return Ok(None),
             // There are too many operators to time each of them once more.
             Found::Tuned(schedule, _, tuned) if self.set == Set::Operators => (schedule, *tuned),
             Found::Schedule(found) | Found::Tuned(_, found, _) => {
@@ -156,7 +161,7 @@ impl Arguments {
         if let (Some(trial), Some(model)) = (timed.shown.first(), self.only_model(start)) {
             row.set_range(range_of(trial, Some(model)));
         }
-        Ok((asked, row))
+        Ok(Some((asked, row)))
     }
 
     /// The model that predicts the times of all schedules; `None` if it changes during the run.
@@ -201,7 +206,11 @@ impl Arguments {
             }
         };
         lost(&tuned)?;
+        let stopped = matches!(tuned.ended, Ended::Stopped);
         Ok(match &tuned.winner {
+            // A later run continues with the operators that have no row, and would keep the best of a few candidates.
+            _ if stopped && self.set == Set::Operators => Found::Interrupted,
+            None if stopped => Found::Interrupted,
             None => Found::Nothing(format!("{} schedules were tried and none is valid", tuned.progress.done)),
             Some(winner) => {
                 let found = (winner.schedule.clone(), winner.trial.sample.origin, winner.trial.predicted_us);

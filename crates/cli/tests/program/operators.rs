@@ -166,6 +166,32 @@ fn a_run_continues_where_the_last_one_ended() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn an_interrupted_row_is_left_for_the_next_run() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    let place = place();
+    let suite = "suite --set operators --mode top5 --rows GMM*32x32x32 --records r.db -o out --fake";
+    let mut slow = place.command();
+    slow.args(suite.split_whitespace()).arg("fake:delay=300").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = slow.spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    let measured = || place.run("records list --records r.db").out.contains("gmm");
+    while !measured() {
+        assert!(Instant::now() < until, "nothing was measured");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let stopped = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(stopped.code, 0, "{}", stopped.err);
+    assert!(!stopped.out.contains("GMM 32x32x32"), "{}", stopped.out);
+
+    let whole = place.run(&format!("{suite} fake"));
+    assert!(whole.code == 0 && whole.err.contains("GMM 32x32x32: "), "{}", whole.err);
+}
+
 #[test]
 fn a_row_without_a_valid_schedule_fails_the_run() {
     let place = place();
