@@ -62,13 +62,7 @@ fn default_schedules_compile() {
 
 #[test]
 fn random_schedules_compile() {
-    for choose in [
-        |problem: &Problem| Schedule::random(problem, 1),
-        |problem: &Problem| Schedule::random(problem, 2),
-        |problem: &Problem| Schedule::random(problem, 3),
-    ] {
-        all_compile("random_schedules_compile", choose);
-    }
+    all_compile("random_schedules_compile", |problem| Schedule::random(problem, 1));
 }
 
 #[test]

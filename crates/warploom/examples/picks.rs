@@ -73,6 +73,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         measure(&setup, feeds, bench.machines(), &mut record)
     })?;
     if let Source::Again(_) = source {
+        let searched = next.load(Ordering::Relaxed).min(source.len());
+        println!("{searched} of {} pipelines were searched before the time was up", source.len());
         pairs.print();
     }
     Ok(())
@@ -191,8 +193,8 @@ impl Pairs {
         let faster = ratios.iter().filter(|ratio| **ratio > 1.05).count();
         let shown: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
         println!(
-            "{} pipelines: today's picks are {mean:.3}x as fast as the old ones in geometric mean, {faster} faster and \
-             {slower} slower by more than 5 %",
+            "{} pipelines with another pick: today's are {mean:.3}x as fast as the old ones in geometric mean, {faster} \
+             faster and {slower} slower by more than 5 %",
             ratios.len()
         );
         println!("{}", shown.join(" "));
