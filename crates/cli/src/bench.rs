@@ -80,8 +80,9 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     if arguments.kernels.schedule.is_none() {
         return Err(no_schedule("`warploom bench`"));
     }
-    let mut chosen = arguments.choice.make(apps)?;
+    let subject = arguments.choice.subject(apps)?;
     let gpu = open_gpu()?;
+    let mut chosen = arguments.choice.with_inputs(subject)?;
     let (program, sizes) = arguments.build(&mut chosen, gpu.device())?;
     let load = |build| chosen.workload.load_at(&gpu, &program, build, &sizes);
     let exact = if arguments.check {

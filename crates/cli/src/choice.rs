@@ -33,7 +33,11 @@ impl Choice {
     }
 
     pub(crate) fn make(&self, apps: &[App]) -> Result<Chosen, Error> {
-        let (subject, given) = self.subject(apps)?;
+        self.with_inputs(self.subject(apps)?)
+    }
+
+    /// Reads and generates the inputs, which takes seconds if they are large.
+    pub(crate) fn with_inputs(&self, (subject, given): (Subject, Vec<Given>)) -> Result<Chosen, Error> {
         let workload = subject.workload(&given, self.seed)?;
         Ok(Chosen { subject, workload })
     }
