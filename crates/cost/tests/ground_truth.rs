@@ -5,6 +5,7 @@
 //! memory and the points that stages compute are compared as well.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use warploom::app::{App, Settings};
 use warploom::tune::workload::Workload;
@@ -31,6 +32,17 @@ struct Score {
     /// Sectors and wavefronts of all arrays, as predicted and as seen.
     predicted: f64,
     seen: f64,
+}
+
+impl Score {
+    fn add(&mut self, other: Score) {
+        self.claimed += other.claimed;
+        self.wrong.extend(other.wrong);
+        self.equal += other.equal;
+        self.others += other.others;
+        self.predicted += other.predicted;
+        self.seen += other.seen;
+    }
 }
 
 /// An app at `changes` of its default settings, with data.
@@ -253,21 +265,35 @@ fn by_hand(app: &App, workload: &Workload) -> Schedule {
     Schedule::parse(&text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// Every app by default, as written by hand, and at random.
+/// Compares an app by default, as written by hand, and at random.
+fn compare_app(app: &App, score: &mut Score) {
+    let workload = workload(app, &sizes(app));
+    let problem = problem(&workload);
+    let default = Schedule::default_for(&problem);
+    compare(&workload, &problem, &default, &format!("{} by default", app.name), score);
+    let schedule = by_hand(app, &workload);
+    compare(&workload, &problem, &schedule, &format!("{} by hand", app.name), score);
+    let schedule = Schedule::random(&problem, 0);
+    let label = format!("{}:\n{}", app.name, schedule.to_text(&workload.pipeline));
+    compare(&workload, &problem, &schedule, &label, score);
+}
+
 #[test]
 fn blocks_of_apps_do_what_features_say() {
+    let next = AtomicUsize::new(0);
+    let compare_some = || {
+        let mut score = Score::default();
+        while let Some(app) = warploom_apps::APPS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            compare_app(app, &mut score);
+        }
+        score
+    };
     let mut score = Score::default();
-    for app in warploom_apps::APPS.iter() {
-        let workload = workload(app, &sizes(app));
-        let problem = problem(&workload);
-        let default = Schedule::default_for(&problem);
-        compare(&workload, &problem, &default, &format!("{} by default", app.name), &mut score);
-        let schedule = by_hand(app, &workload);
-        compare(&workload, &problem, &schedule, &format!("{} by hand", app.name), &mut score);
-        let schedule = Schedule::random(&problem, 0);
-        let label = format!("{}:\n{}", app.name, schedule.to_text(&workload.pipeline));
-        compare(&workload, &problem, &schedule, &label, &mut score);
-    }
+    std::thread::scope(|scope| {
+        for thread in [scope.spawn(compare_some), scope.spawn(compare_some)] {
+            score.add(thread.join().expect("it compares"));
+        }
+    });
     assert!(score.wrong.is_empty(), "{}", score.wrong.join("\n"));
     let share = score.equal / (score.equal + score.others);
     assert!(share > 0.9, "only {share} of all elements are predicted exactly: {score:?}");
