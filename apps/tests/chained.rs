@@ -167,8 +167,8 @@ fn careless(program: &Program) -> Program {
 /// In PTX, a kernel touches nothing before it waits, and what it touches then it does with the same instructions as
 /// without the wait: constant memory is loaded as such, and loads are as wide.
 #[test]
-fn the_compiler_moves_no_access_before_the_wait_and_changes_none() {
-    if !testing::has_nvrtc("the_compiler_moves_no_access_before_the_wait_and_changes_none") {
+fn nvrtc_the_compiler_moves_no_access_before_the_wait_and_changes_none() {
+    if !testing::has_nvrtc("nvrtc_the_compiler_moves_no_access_before_the_wait_and_changes_none") {
         return;
     }
     let ptx = |program: &Program| {

@@ -45,8 +45,8 @@ fn all_compile(test: &str, choose: fn(&Problem) -> Schedule) {
 }
 
 #[test]
-fn hand_written_schedules_compile_without_spills() {
-    if !testing::has_nvrtc("hand_written_schedules_compile_without_spills") {
+fn nvrtc_hand_written_schedules_compile_without_spills() {
+    if !testing::has_nvrtc("nvrtc_hand_written_schedules_compile_without_spills") {
         return;
     }
     for app in warploom_apps::APPS.iter().chain(warploom_apps::BASICS.iter()) {
@@ -56,18 +56,18 @@ fn hand_written_schedules_compile_without_spills() {
 }
 
 #[test]
-fn default_schedules_compile() {
-    all_compile("default_schedules_compile", Schedule::default_for);
+fn nvrtc_default_schedules_compile() {
+    all_compile("nvrtc_default_schedules_compile", Schedule::default_for);
 }
 
 #[test]
-fn random_schedules_compile() {
-    all_compile("random_schedules_compile", |problem| Schedule::random(problem, 1));
+fn nvrtc_random_schedules_compile() {
+    all_compile("nvrtc_random_schedules_compile", |problem| Schedule::random(problem, 1));
 }
 
 #[test]
-fn searched_schedules_compile() {
-    all_compile("searched_schedules_compile", |problem| {
+fn nvrtc_searched_schedules_compile() {
+    all_compile("nvrtc_searched_schedules_compile", |problem| {
         let pipeline = problem.pipeline();
         let found = pipeline.autoschedule_with(problem.device(), problem.request(), &quick_search());
         let found = found.unwrap_or_else(|error| panic!("{}: {error}", pipeline.name()));
@@ -78,8 +78,8 @@ fn searched_schedules_compile() {
 
 /// Kernels for any picture from 16 to 8192 points wide and high, under the default schedule.
 #[test]
-fn kernels_for_any_size_compile() {
-    if !testing::has_nvrtc("kernels_for_any_size_compile") {
+fn nvrtc_kernels_for_any_size_compile() {
+    if !testing::has_nvrtc("nvrtc_kernels_for_any_size_compile") {
         return;
     }
     for app in warploom_apps::APPS.iter() {

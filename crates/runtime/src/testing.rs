@@ -14,10 +14,13 @@ use crate::nvrtc;
 
 /// Whether NVRTC is available.
 ///
+/// `.ci/run` finds the tests that need it by their names, which therefore contain `nvrtc`.
+///
 /// # Panics
 ///
-/// If it is missing and `WARPLOOM_REQUIRE_NVRTC` is 1.
+/// If it is missing and `WARPLOOM_REQUIRE_NVRTC` is 1, or if the name of the test does not contain `nvrtc`.
 pub fn has_nvrtc(test: &str) -> bool {
+    assert!(test.contains("nvrtc"), "the name of {test}, which needs NVRTC, does not contain `nvrtc`");
     present(test, "WARPLOOM_REQUIRE_NVRTC", nvrtc::version()).is_some()
 }
 

@@ -21,8 +21,8 @@ extern "C" __global__ void __launch_bounds__(1024) spill(float* out, const float
 "#;
 
 #[test]
-fn machine_code_comes_with_its_resources() {
-    if !testing::has_nvrtc("machine_code_comes_with_its_resources") {
+fn nvrtc_machine_code_comes_with_its_resources() {
+    if !testing::has_nvrtc("nvrtc_machine_code_comes_with_its_resources") {
         return;
     }
     let image = nvrtc::compile(SCALE, Arch::Machine(90), &[]).unwrap();
@@ -38,8 +38,8 @@ fn machine_code_comes_with_its_resources() {
 }
 
 #[test]
-fn virtual_code_is_text() {
-    if !testing::has_nvrtc("virtual_code_is_text") {
+fn nvrtc_virtual_code_is_text() {
+    if !testing::has_nvrtc("nvrtc_virtual_code_is_text") {
         return;
     }
     let image = nvrtc::compile(SCALE, Arch::Virtual(80), &["--fmad=false".to_string()]).unwrap();
@@ -48,8 +48,8 @@ fn virtual_code_is_text() {
 }
 
 #[test]
-fn mistakes_are_errors_with_the_compilers_words() {
-    if !testing::has_nvrtc("mistakes_are_errors_with_the_compilers_words") {
+fn nvrtc_mistakes_are_errors_with_the_compilers_words() {
+    if !testing::has_nvrtc("nvrtc_mistakes_are_errors_with_the_compilers_words") {
         return;
     }
     let error =
@@ -65,8 +65,8 @@ fn mistakes_are_errors_with_the_compilers_words() {
 }
 
 #[test]
-fn the_architecture_follows_the_device() {
-    if !testing::has_nvrtc("the_architecture_follows_the_device") {
+fn nvrtc_the_architecture_follows_the_device() {
+    if !testing::has_nvrtc("nvrtc_the_architecture_follows_the_device") {
         return;
     }
     let supported = nvrtc::supported().unwrap();
@@ -80,8 +80,8 @@ fn the_architecture_follows_the_device() {
 }
 
 #[test]
-fn many_threads_compile_at_once() {
-    if !testing::has_nvrtc("many_threads_compile_at_once") {
+fn nvrtc_many_threads_compile_at_once() {
+    if !testing::has_nvrtc("nvrtc_many_threads_compile_at_once") {
         return;
     }
     let compile = || nvrtc::compile(SCALE, Arch::Machine(90), &[]).unwrap().cubin;
@@ -93,8 +93,8 @@ fn many_threads_compile_at_once() {
 }
 
 #[test]
-fn a_program_is_compiled_once() {
-    if !testing::has_nvrtc("a_program_is_compiled_once") {
+fn nvrtc_a_program_is_compiled_once() {
+    if !testing::has_nvrtc("nvrtc_a_program_is_compiled_once") {
         return;
     }
     let program = Program {

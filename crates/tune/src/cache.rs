@@ -517,8 +517,8 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_compiled_once() {
-        if !warploom_runtime::testing::has_nvrtc("a_program_is_compiled_once") {
+    fn nvrtc_a_program_is_compiled_once() {
+        if !warploom_runtime::testing::has_nvrtc("nvrtc_a_program_is_compiled_once") {
             return;
         }
         let folder = tempfile::tempdir().expect("there is room");

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a test says what it does")]
 
+mod harness;
 mod made_up;
 
 use std::collections::{BTreeSet, HashMap};
@@ -55,11 +56,7 @@ fn main() {
         assert!(matches!(ended, Ended::Finished), "{ended:?}");
         return;
     }
-    for (name, test) in TESTS {
-        let started = Instant::now();
-        test();
-        println!("{name} ... ok, {:.1} s", started.elapsed().as_secs_f64());
-    }
+    harness::run(&TESTS);
 }
 
 fn options(strategy: &str, seed: u64) -> ExploreOptions {

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a test says what it does")]
 
+mod harness;
 mod made_up;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,11 +57,7 @@ fn main() {
         assert!(matches!(tuned.ended, Ended::Finished), "{:?}", tuned.ended);
         return;
     }
-    for (name, test) in TESTS {
-        let started = Instant::now();
-        test();
-        println!("{name} ... ok, {:.1} s", started.elapsed().as_secs_f64());
-    }
+    harness::run(&TESTS);
 }
 
 fn options(iterations: usize) -> AutotuneOptions {

@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a test says what it does")]
 
+mod harness;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::process::Command;
@@ -41,13 +43,7 @@ fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("be-a-parent") => be_a_parent(),
         Some(UNRELIABLE) => be_unreliable(),
-        _ => {
-            for (name, test) in tests {
-                let started = Instant::now();
-                test();
-                println!("{name} ... ok, {:.1} s", started.elapsed().as_secs_f64());
-            }
-        }
+        _ => harness::run(&tests),
     }
 }
 

@@ -37,8 +37,8 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_package_has_all_files() {
-    let folder = folder("a_package_has_all_files");
+fn a_package_has_all_files_with_or_without_nvrtc() {
+    let folder = folder("a_package_has_all_files_with_or_without_nvrtc");
     let scheduled = blur(&Device::preset("h200").unwrap());
     let package = scheduled.export(&folder).unwrap();
     let mut expected = vec!["blur.c", "blur.cu", "blur.h", "blur.json", "blur.schedule"];
@@ -59,8 +59,8 @@ fn a_package_has_all_files() {
 }
 
 #[test]
-fn two_packages_of_one_pipeline_share_no_name() {
-    let folder = folder("two_packages_of_one_pipeline_share_no_name");
+fn two_packages_of_one_pipeline_share_no_name_with_or_without_nvrtc() {
+    let folder = folder("two_packages_of_one_pipeline_share_no_name_with_or_without_nvrtc");
     let scheduled = blur(&Device::preset("h200").unwrap());
     let also_for = vec![Device::preset("a100").unwrap(), Device::preset("rtx4090").unwrap()];
     let options = ExportOptions { name: Some("other blur".to_owned()), also_for };

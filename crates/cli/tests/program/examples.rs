@@ -58,7 +58,7 @@ fn check_programs(in_c: &Path, in_cpp: &Path) {
 
 /// The same files and commands as CMake's, without CMake, which not every machine has.
 #[test]
-fn the_files_of_the_cmake_example_compile() {
+fn the_files_of_the_cmake_example_compile_with_or_without_nvrtc() {
     let (place, cmake) = (Place::new(), examples().join("cmake"));
     let project = fs::read_to_string(cmake.join("CMakeLists.txt")).unwrap();
     let pipelines = project.lines().filter_map(|line| line.strip_prefix("add_pipeline(")?.strip_suffix(')'));
@@ -83,7 +83,7 @@ fn the_files_of_the_cmake_example_compile() {
 }
 
 #[test]
-fn cmake_builds_its_example() {
+fn cmake_builds_its_example_with_or_without_nvrtc() {
     if Command::new("cmake").arg("--version").output().is_err() {
         writeln!(io::stderr(), "skipped: there is no cmake to build its example with").unwrap_or_default();
         return;
@@ -110,7 +110,7 @@ fn compile_in(place: &Place, mut command: Command) {
 
 /// The project for build scripts, as Cargo builds it. This compiles the library once more, as a dependency of a build script.
 #[test]
-#[ignore = "takes minutes; the_example_for_build_scripts_runs checks the same files without Cargo"]
+#[ignore = "takes minutes; the_example_for_build_scripts_runs_with_or_without_nvrtc checks the same files without Cargo"]
 fn cargo_builds_the_example_for_build_scripts() {
     let place = Place::new();
     let project = place.path("build-rs");
@@ -132,7 +132,7 @@ fn cargo_builds_the_example_for_build_scripts() {
 
 /// The build script and the program of that project, compiled with what the tests are built from.
 #[test]
-fn the_example_for_build_scripts_runs() {
+fn the_example_for_build_scripts_runs_with_or_without_nvrtc() {
     let place = Place::new();
     let (cuda, out) = (write_cuda(&place.path("")), place.path("out"));
     fs::create_dir(&out).unwrap();

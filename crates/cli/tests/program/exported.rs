@@ -250,7 +250,7 @@ fn check_names(pipeline: &Pipeline, request: &Realisation) {
 }
 
 #[test]
-fn words_of_c_and_cuda_are_names_like_others() {
+fn words_of_c_and_cuda_are_names_like_others_with_or_without_nvrtc() {
     let words = words();
     assert!(
         ["_Bool", "CUresult", "uint32_t", "KERNELS"].iter().all(|word| words.iter().any(|it| it == word))
@@ -266,7 +266,7 @@ fn words_of_c_and_cuda_are_names_like_others() {
 }
 
 #[test]
-fn pipelines_can_be_called_like_words_and_headers() {
+fn pipelines_can_be_called_like_words_and_headers_with_or_without_nvrtc() {
     for name in ["_Bool", "typeof", "CUresult", "cuda", "stdlib", "stdint", "string", "features", "../up"] {
         let (pipeline, request) = called(name, &[], &["gain".to_owned()], &[]);
         check_names(&pipeline, &request);

@@ -98,8 +98,8 @@ fn searched_schedules_are_right() {
 }
 
 #[test]
-fn kernels_are_compiled() {
-    if !warploom::runtime::testing::has_nvrtc("kernels_are_compiled") {
+fn nvrtc_kernels_are_compiled() {
+    if !warploom::runtime::testing::has_nvrtc("nvrtc_kernels_are_compiled") {
         return;
     }
     let place = Place::new();

@@ -247,7 +247,10 @@ fn a_run_ends_when_nobody_reads_it_any_more() {
     drop(lines);
     let started = Instant::now();
     let ran = Ran::from(child.wait_with_output().unwrap());
-    assert_eq!((ran.code, ran.err.as_str()), (141, ""));
+    assert_eq!(ran.code, 141);
+    // Without NVRTC a note says that the package has no machine code.
+    let without_code = |line: &str| line.starts_with("note: NVRTC was not found");
+    assert!(ran.err.lines().all(without_code), "{}", ran.err);
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     assert!(place.path("out/blur.schedule").is_file(), "what was found is written");
     assert!(trials(&place) > 0);
@@ -345,7 +348,7 @@ fn the_suite_is_a_table() {
 }
 
 #[test]
-fn the_cache_is_shown_and_cleared() {
+fn the_cache_is_shown_and_cleared_with_or_without_nvrtc() {
     let place = Place::new();
     let run = |arguments: &str, folder: &str| {
         let mut command = place.command();

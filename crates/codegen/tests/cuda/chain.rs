@@ -133,7 +133,7 @@ fn a_part_depends_only_on_whether_a_launch_comes_before_it() {
 }
 
 #[test]
-fn an_array_may_be_called_as_what_the_wait_gives() {
+fn nvrtc_an_array_may_be_called_as_what_the_wait_gives() {
     let mut program = copies(&[(0, 1), (1, 3)]);
     for kernel in program.kernels.values_mut() {
         kernel.arrays.values_mut().for_each(|array| array.name = "origin".to_string());
@@ -141,14 +141,14 @@ fn an_array_may_be_called_as_what_the_wait_gives() {
     let text = print(&program, Build::Timing);
     assert!(text.contains("a(const float* __restrict__ origin, "), "the first one does not wait: {text}");
     assert_eq!(text.matches(WAIT).count(), 1, "{text}");
-    if testing::has_nvrtc("an_array_may_be_called_as_what_the_wait_gives") {
+    if testing::has_nvrtc("nvrtc_an_array_may_be_called_as_what_the_wait_gives") {
         nvrtc::compile(&text, Arch::Virtual(90), &Build::Timing.options()).unwrap();
     }
 }
 
 #[test]
-fn only_code_for_new_devices_waits() {
-    if !testing::has_nvrtc("only_code_for_new_devices_waits") {
+fn nvrtc_only_code_for_new_devices_waits() {
+    if !testing::has_nvrtc("nvrtc_only_code_for_new_devices_waits") {
         return;
     }
     let program = copies(&[(0, 1), (1, 2), (2, 1), (1, 3)]);

@@ -223,8 +223,8 @@ fn large_copies() {
 }
 
 #[test]
-fn large_programs_compile() {
-    if !testing::has_nvrtc("large_programs_compile") {
+fn nvrtc_large_programs_compile() {
+    if !testing::has_nvrtc("nvrtc_large_programs_compile") {
         return;
     }
     for (pipeline, extents) in

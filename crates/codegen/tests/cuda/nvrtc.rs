@@ -20,7 +20,7 @@ fn compile(program: &Program, build: Build) -> Image {
 
 #[test]
 fn every_program_compiles_in_both_builds() {
-    if !testing::has_nvrtc("every_program_compiles_in_both_builds") {
+    if !testing::has_nvrtc("nvrtc::every_program_compiles_in_both_builds") {
         return;
     }
     let mut all = vec![
@@ -52,7 +52,7 @@ fn every_program_compiles_in_both_builds() {
 /// Copies bypass registers, and nothing is read before the wait.
 #[test]
 fn copies_are_asynchronous() {
-    if !testing::has_nvrtc("copies_are_asynchronous") {
+    if !testing::has_nvrtc("nvrtc::copies_are_asynchronous") {
         return;
     }
     let wide = Type::ALL.into_iter().filter(|ty| ty.bytes() == 8).count();
@@ -69,7 +69,7 @@ fn copies_are_asynchronous() {
 
 #[test]
 fn every_part_compiles_to_its_kernel() {
-    if !testing::has_nvrtc("every_part_compiles_to_its_kernel") {
+    if !testing::has_nvrtc("nvrtc::every_part_compiles_to_its_kernel") {
         return;
     }
     for program in [programs::rounds(), programs::blur()] {
@@ -88,7 +88,7 @@ fn every_part_compiles_to_its_kernel() {
 
 #[test]
 fn registers_hold_what_is_unrolled() {
-    if !testing::has_nvrtc("registers_hold_what_is_unrolled") {
+    if !testing::has_nvrtc("nvrtc::registers_hold_what_is_unrolled") {
         return;
     }
     let image = compile(&programs::product(), Build::Timing);
@@ -97,7 +97,7 @@ fn registers_hold_what_is_unrolled() {
 
 #[test]
 fn only_the_timing_build_fuses() {
-    if !testing::has_nvrtc("only_the_timing_build_fuses") {
+    if !testing::has_nvrtc("nvrtc::only_the_timing_build_fuses") {
         return;
     }
     let fused = |build| compile(&programs::product(), build).ptx.contains("fma.rn.f32");
@@ -106,7 +106,7 @@ fn only_the_timing_build_fuses() {
 
 #[test]
 fn only_the_checking_build_rounds_quotients_and_roots() {
-    if !testing::has_nvrtc("only_the_checking_build_rounds_quotients_and_roots") {
+    if !testing::has_nvrtc("nvrtc::only_the_checking_build_rounds_quotients_and_roots") {
         return;
     }
     let fast = |build| {

@@ -94,8 +94,8 @@ fn launches_take_no_tables() {
 }
 
 #[test]
-fn tables_compile_in_both_builds() {
-    if !testing::has_nvrtc("tables_compile_in_both_builds") {
+fn nvrtc_tables_compile_in_both_builds() {
+    if !testing::has_nvrtc("nvrtc_tables_compile_in_both_builds") {
         return;
     }
     for build in [Build::Checking, Build::Timing] {

@@ -175,8 +175,8 @@ fn is_right(loaded: &mut Executable) -> [bool; 2] {
 }
 
 #[test]
-fn old_devices_have_no_instructions_for_this() {
-    if !testing::has_nvrtc("old_devices_have_no_instructions_for_this") {
+fn nvrtc_old_devices_have_no_instructions_for_this() {
+    if !testing::has_nvrtc("nvrtc_old_devices_have_no_instructions_for_this") {
         return;
     }
     let waits = |arch, careless| {
