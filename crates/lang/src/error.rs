@@ -6,7 +6,7 @@ use std::panic::Location;
 use thiserror::Error;
 
 use crate::brief::shown;
-use crate::files::TABLES;
+use crate::files::{NAME, TABLES};
 use crate::types::Type;
 use crate::visible::visible;
 
@@ -217,6 +217,46 @@ pub enum Fault {
     BadName {
         /// The invalid name.
         name: String,
+    },
+    /// The name of a variable that schedules cannot use.
+    #[error(
+        "`{}` cannot be the name of a variable of `{func}`; use no white space, `,` or `#`, and no number before a dot",
+        visible(variable)
+    )]
+    BadVariable {
+        /// The name of the Func.
+        func: String,
+        /// The invalid name.
+        variable: String,
+    },
+    /// The name of a pipeline that schedules cannot use.
+    #[error(
+        "`{}` cannot be the name of a pipeline; use one or more words on one line, without `,` and `#`",
+        visible(name)
+    )]
+    BadPipelineName {
+        /// The invalid name.
+        name: String,
+    },
+    /// A name that is too long.
+    #[error(
+        "the name `{}` has {bytes} bytes, but a name may have at most {}; choose a shorter one",
+        visible(name),
+        NAME.most
+    )]
+    LongName {
+        /// The start of the name.
+        name: String,
+        /// Its length.
+        bytes: usize,
+    },
+    /// A Func whose name stands for something else in schedules, or for a value of another output.
+    #[error("`{name}` is the name of a Func and of {other}; rename the Func")]
+    TwoMeanings {
+        /// The name.
+        name: String,
+        /// What else it stands for.
+        other: String,
     },
     /// A pipeline without outputs.
     #[error("the pipeline `{pipeline}` has no outputs; name at least one Func")]

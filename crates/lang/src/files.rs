@@ -43,6 +43,8 @@ pub enum Unit {
 pub const TEXT: Limit = bytes("a text file", 16 * MIB);
 /// The constant tables of a pipeline. They are printed into its kernels.
 pub const TABLES: Limit = bytes("the tables of a pipeline", 64 * KIB);
+/// A name of anything in a pipeline, of the pipeline itself or of a package.
+pub const NAME: Limit = bytes("a name", KIB);
 /// Nesting depth of JSON. This is `serde_json`'s own limit.
 pub const NESTING: Limit = Limit { what: "nested JSON", most: 127, unit: Unit::Levels };
 /// An array. Reading it allocates only as much memory as the file has bytes.
@@ -73,9 +75,10 @@ pub const CACHE_ENTRY: Limit = bytes("a cache entry", 64 * MIB);
 pub const MESSAGE: Limit = bytes("a message of a worker", u32::MAX as u64);
 
 /// Every limit of this module.
-pub const ALL: [Limit; 14] = [
+pub const ALL: [Limit; 15] = [
     TEXT,
     TABLES,
+    NAME,
     NESTING,
     ARRAY,
     PICTURE_FILE,

@@ -320,6 +320,11 @@ pub fn stage_name(func: &FuncDecl, stage: usize) -> String {
     }
 }
 
+/// The name of the copy of an input that a schedule makes, in schedules, messages and tables: `input.stage`.
+pub fn copy_name(input: &str) -> String {
+    format!("{input}.stage")
+}
+
 /// The maximum number of entries in a table. Ids fit in 32 bits.
 pub(crate) const MAX_TABLE: usize = 1 << 24;
 

@@ -106,6 +106,7 @@ mod json;
 mod listing;
 pub mod math;
 mod names;
+pub mod naming;
 pub mod op;
 mod operators;
 mod pipeline;

@@ -7,14 +7,16 @@ use crate::expr::{MAX_DEPTH, explain};
 use crate::files::TABLES;
 use crate::ids::{ExprId, FuncId, Id, IdVec};
 use crate::ir::{FuncDecl, MAX_TABLE, Node, NodeKind, Stage, TableDecl, within};
+use crate::naming::{check_meanings, check_names};
 use crate::pipeline::Pipeline;
 use crate::types::Type;
 
 /// Checks all rules. After this, every table index in the pipeline is in range.
 pub(crate) fn validate(pipeline: &Pipeline) -> Result<(), PipelineError> {
+    check_names(pipeline)?;
     check_tables(pipeline)?;
     check_nodes(pipeline)?;
-    check_names(pipeline)?;
+    check_meanings(pipeline)?;
     let mut diagnostics = Vec::new();
     for (id, func) in pipeline.funcs.iter() {
         if let [only] = func.stages.as_slice()
@@ -96,28 +98,6 @@ fn check_order(name: &str, order: &[usize], dimensions: usize) -> Result<(), Fau
     match sorted.into_iter().eq(0..dimensions) {
         true => Ok(()),
         false => Err(Fault::StorageOrder { input: name.to_string(), order: order.to_vec(), dimensions }),
-    }
-}
-
-fn check_names(pipeline: &Pipeline) -> Result<(), Fault> {
-    let mut seen = AHashSet::new();
-    let inputs = pipeline.inputs.values().map(|input| &input.name);
-    let params = pipeline.params.values().map(|param| &param.name);
-    let tables = pipeline.tables().values().map(|table| &table.name);
-    for name in inputs.chain(params).chain(tables).chain(pipeline.funcs.values().map(|func| &func.name)) {
-        let mut letters = name.chars();
-        let starts_well = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-        if !starts_well || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
-            return Err(Fault::BadName { name: name.clone() });
-        }
-        if !seen.insert(name) {
-            return Err(Fault::Duplicate { name: name.clone() });
-        }
-    }
-    let mut outputs = AHashSet::new();
-    match pipeline.outputs.iter().find(|output| !outputs.insert(**output)) {
-        Some(&twice) => Err(Fault::Duplicate { name: pipeline.funcs[twice].name.clone() }),
-        None => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
+use crate::naming::split_reduction;
 use crate::rewrite::{Rewrite, RewriteError, Side, StageName, VarName};
 
 impl Rewrite {
@@ -177,6 +178,6 @@ fn stage_name(text: &str) -> Option<StageName> {
 
 /// `blur.1.rx`
 fn var_name(text: &str) -> Option<VarName> {
-    let (stage, var) = text.rsplit_once('.')?;
+    let (stage, var) = split_reduction(text)?;
     Some(VarName { stage: stage_name(stage)?, var: var.to_string() })
 }
