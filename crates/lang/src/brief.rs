@@ -26,6 +26,19 @@ pub fn shown<T: Display>(things: &[T], separator: &str) -> String {
     texts.join(separator)
 }
 
+/// A text, filled up with spaces to so many characters. Formats with a width of their own, such as `{text:width$}`, panic
+/// beyond 65,535 characters.
+///
+/// ```
+/// use warploom_lang::brief::padded;
+/// assert_eq!(padded("blur", 6), "blur  ");
+/// assert_eq!(padded("blur", 2), "blur");
+/// ```
+pub fn padded(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(text.chars().count());
+    format!("{text}{}", " ".repeat(missing))
+}
+
 /// Quotes a text; truncates a long one.
 ///
 /// ```

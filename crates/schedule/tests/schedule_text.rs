@@ -5,6 +5,8 @@
 
 #[path = "pipelines/names.rs"]
 mod names;
+#[path = "pipelines/renamed.rs"]
+mod renamed;
 
 use std::num::NonZeroU32;
 
@@ -143,6 +145,46 @@ proptest! {
         let read = read.map_err(|errors| TestCaseError::fail(format!("{errors}\n\n{text}")))?;
         prop_assert_eq!(&read, &schedule, "{}", text);
         prop_assert_eq!(read.to_text(&pipeline), text);
+    }
+
+    /// Whatever the names, also with lines between the lines.
+    #[test]
+    fn all_names_read_back(schedule in schedule(), given in renamed::names()) {
+        let Some(pipeline) = given.renamed(&pipeline()) else { return Ok(()) };
+        let text = schedule.to_text(&pipeline);
+        let read = Schedule::parse(&text, &pipeline);
+        let read = read.map_err(|errors| TestCaseError::fail(format!("{errors}\n\n{text}")))?;
+        prop_assert_eq!(&read, &schedule, "{}", text);
+        let again = Pipeline::from_json(&pipeline.to_json()).unwrap();
+        prop_assert_eq!(again.to_json(), pipeline.to_json());
+        prop_assert_eq!(schedule.to_text(&again), text);
+    }
+
+    /// Violations stand at the line that somebody wrote, whatever is between the lines.
+    #[test]
+    fn violations_stand_where_they_were_written(schedule in schedule(), gaps in vec(0..4_usize, 1..8)) {
+        let pipeline = pipeline();
+        let request = Realisation::new(&pipeline)
+            .input("A", Region::of_extents(&[99, 99]))
+            .input("over.in", Region::of_extents(&[99, 99]))
+            .output("output", Region::of_extents(&[8, 8]));
+        let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
+        let Err(violations) = problem.check(&schedule) else { return Ok(()) };
+        let text: String = schedule.to_text(&pipeline).lines().zip(gaps.iter().cycle()).map(|(line, gap)| {
+            let indent = line.len() - line.trim_start().len();
+            format!("{}{}{}  # a remark\n", "\n # a line of its own\n".repeat(*gap), " ".repeat(indent), line)
+        }).collect();
+        let written = Written::parse(&text, &pipeline).unwrap();
+        prop_assert_eq!(&written.schedule, &schedule);
+        let located = written.located(violations.clone());
+        prop_assert_eq!(located.len(), violations.len());
+        for (located, violation) in located.iter().zip(&violations) {
+            prop_assert_eq!((&located.rule, &located.path), (&violation.rule, &violation.path));
+            let line = text.lines().nth(located.spot.line - 1).unwrap();
+            let wanted = violation.spot.text.trim().trim_end_matches('.');
+            prop_assert!(line.trim().starts_with(wanted), "{} is not {}", line, wanted);
+            prop_assert_eq!(located.spot.column, line.len() - line.trim_start().len() + 1);
+        }
     }
 
     /// Any text results in a schedule or in errors, each with a position.

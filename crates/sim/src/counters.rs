@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 use warploom_lang::Type;
+use warploom_lang::brief::padded;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 
 macro_rules! counts {
@@ -364,7 +365,7 @@ fn table(f: &mut fmt::Formatter<'_>, titles: &[&str], texts: usize, rows: &[Vec<
         for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
             let gap = if column == 0 { "" } else { "  " };
             if column < texts {
-                write!(f, "{gap}{cell:<width$}")?;
+                write!(f, "{gap}{}", padded(cell, *width))?;
             } else {
                 write!(f, "{gap}{cell:>width$}")?;
             }

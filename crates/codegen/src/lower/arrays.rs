@@ -1,6 +1,7 @@
 //! Allocates the arrays of blocks and threads, and finds them for accesses.
 
 use warploom_lang::dynamic::Formula;
+use warploom_lang::ir::copy_name;
 use warploom_lang::{FuncId, Type};
 use warploom_schedule::schedule::{Allocation, LaunchExtent, NestPlan, StageRef, StagedFootprint, strides};
 
@@ -187,7 +188,7 @@ impl KernelLowering<'_> {
             Read::Func(func) => (pipeline.funcs()[func].name.clone(), pipeline.funcs()[func].types.clone()),
             Read::Input(input) => {
                 let input = &pipeline.inputs()[input];
-                (format!("{}.stage", input.name), vec![input.ty])
+                (copy_name(&input.name), vec![input.ty])
             }
         }
     }

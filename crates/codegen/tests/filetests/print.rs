@@ -6,7 +6,7 @@
 //! step are left out, and so is what a kernel has none of.
 
 use warploom_lang::FuncId;
-use warploom_lang::ir::stage_name;
+use warploom_lang::ir::{copy_name, stage_name};
 use warploom_schedule::schedule::{
     Allocation, Axis, AxisKind, Barriers, Body, Item, LoopPlan, Plan, Problem, ReductionTile, Stepped,
     Storage, strides as dense,
@@ -202,7 +202,7 @@ impl Printer<'_> {
         let pipeline = self.problem.pipeline();
         match item {
             Item::Stage(stage) => stage_name(&pipeline.funcs()[stage.func], stage.stage),
-            Item::Input(input) => format!("{}.stage", pipeline.inputs()[input].name),
+            Item::Input(input) => copy_name(&pipeline.inputs()[input].name),
         }
     }
 

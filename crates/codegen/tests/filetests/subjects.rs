@@ -59,7 +59,6 @@ pub fn find(name: &str) -> Option<Subject> {
         "names" => {
             (names::outputs(), vec![("A", vec![99, 99]), ("over.in", vec![99, 99]), ("output", vec![8, 8])])
         }
-        "ambiguous" => ambiguous(),
         _ => return None,
     };
     Some(Subject::Problem(at_size::problem(name, outputs, &sizes)))
@@ -431,12 +430,4 @@ fn mixed() -> (Vec<Func>, Sizes) {
     let pairs = small.at(x).i32() + small.at(x + 1).i32() + sums.at(x) + sums.at(x + 1);
     let out = func("out", x, pairs + turned.at(100 - x) + turned.at(101 - x) + doubled.at(x));
     (vec![out], vec![("input", vec![200]), ("out", vec![100])])
-}
-
-/// A Func with the name of another one's stage.
-fn ambiguous() -> (Vec<Func>, Sizes) {
-    let x = vars!(x);
-    let r = rdom!(r: (0, 4));
-    let prod = func("prod", x, 0).over(&r, |f| f.add(x, r.x));
-    (vec![func("prod.1", x, prod.at(x) * 2)], vec![("prod.1", vec![64])])
 }

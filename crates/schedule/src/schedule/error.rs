@@ -81,12 +81,6 @@ pub enum ScheduleFault {
         /// The Func of the stage.
         func: String,
     },
-    /// A name matches two items of the pipeline.
-    #[error("`{name}` is ambiguous in the pipeline; rename one of its Funcs")]
-    Ambiguous {
-        /// The ambiguous name.
-        name: String,
-    },
     /// An input is named without `.stage`.
     #[error("`{input}` is an input, which is not computed; write `{input}.stage` for a copy of it")]
     InputName {

@@ -45,6 +45,15 @@ impl<'t> Source<'t> {
         Source { lines: text.lines().map(str::trim_end).collect(), errors: Vec::new() }
     }
 
+    /// The spot of an entry: all of its first line.
+    pub fn spot_of(&self, entry: &Entry<'_>) -> Spot {
+        let (first, line) = (entry.words[0], entry.words[0].line);
+        let in_line = entry.words.iter().take_while(|word| word.line == line).last();
+        let end = in_line.map_or(first.start, |last| last.start + last.text.len());
+        let length = self.lines[line][first.start..end].chars().count();
+        Spot::new(line + 1, self.lines[line], first.start, first.column, length)
+    }
+
     /// Records a fault at a word.
     pub fn fault(&mut self, word: Word<'_>, fault: ScheduleFault) {
         let length = word.text.chars().count();

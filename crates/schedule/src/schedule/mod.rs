@@ -82,6 +82,7 @@ mod trace;
 mod tree;
 mod violation;
 mod warps;
+mod written;
 
 pub use barriers::{Barriers, LoopBarriers};
 pub use builder::{BlockBuilder, ScheduleBuilder, Tiles};
@@ -107,3 +108,4 @@ pub use tree::edit::{NodeMut, Site};
 pub use tree::*;
 pub use violation::Violation;
 pub use warps::WARP;
+pub use written::Written;

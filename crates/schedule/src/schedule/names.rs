@@ -1,18 +1,13 @@
 //! Resolves names in schedules, and suggests corrections for unknown ones.
 
 use warploom_lang::brief::{MAX_QUOTED, quoted};
-use warploom_lang::ir::{FuncDecl, Stage, stage_name};
+use warploom_lang::ir::{FuncDecl, Stage, copy_name, stage_name};
+use warploom_lang::naming::split_reduction;
 use warploom_lang::{FuncId, InputId, Pipeline};
 
 use crate::dag::LoopKind;
 use crate::schedule::error::ScheduleFault;
 use crate::schedule::tree::{Item, StageRef};
-
-/// The suffix that turns an input's name into the name of its staged copy.
-const STAGED: &str = ".stage";
-
-/// The maximum number of dots in the name of a reduction variable that a schedule can name.
-const MAX_DOTS: usize = 16;
 
 /// The names of one pipeline, for lookup and printing.
 #[derive(Clone, Copy)]
@@ -63,7 +58,7 @@ impl<'a> Names<'a> {
     pub fn of_item(self, item: Item) -> String {
         match item {
             Item::Stage(stage) => self.of_stage(stage),
-            Item::Input(input) => format!("{}{STAGED}", self.of_input(input)),
+            Item::Input(input) => copy_name(self.of_input(input)),
         }
     }
 
@@ -113,7 +108,7 @@ impl<'a> Names<'a> {
         if let Some(func) = self.pipeline.func_named(text) {
             return Ok(func);
         }
-        if let Some(stage) = self.stages_named(text).first() {
+        if let Some(stage) = self.stage_named(text) {
             return Err(ScheduleFault::WholeFunc {
                 stage: quoted(text).into_owned(),
                 func: self.of_func(stage.func).to_string(),
@@ -125,19 +120,18 @@ impl<'a> Names<'a> {
 
     /// The stage with this name.
     pub fn stage(self, text: &str) -> Result<StageRef, ScheduleFault> {
-        match one_of(text, &self.stages_named(text))? {
-            Some(stage) => Ok(stage),
-            None => Err(self.no_stage(text, "stage", || self.stages().map(|(_, name)| name).collect())),
-        }
+        self.stage_named(text)
+            .ok_or_else(|| self.no_stage(text, "stage", || self.stages().map(|(_, name)| name).collect()))
     }
 
     /// The stage or staged input with this name.
     pub fn item(self, text: &str) -> Result<Item, ScheduleFault> {
-        let mut named: Vec<Item> = self.stages_named(text).into_iter().map(Item::Stage).collect();
-        let staged = text.strip_suffix(STAGED).and_then(|input| self.pipeline.input_named(input));
-        named.extend(staged.map(Item::Input));
-        if let Some(item) = one_of(text, &named)? {
-            return Ok(item);
+        if let Some(stage) = self.stage_named(text) {
+            return Ok(Item::Stage(stage));
+        }
+        let mut inputs = self.pipeline.inputs().keys();
+        if let Some(copied) = inputs.find(|input| self.of_item(Item::Input(*input)) == text) {
+            return Ok(Item::Input(copied));
         }
         match self.pipeline.input_named(text) {
             Some(_) => Err(ScheduleFault::InputName { input: quoted(text).into_owned() }),
@@ -154,16 +148,15 @@ impl<'a> Names<'a> {
         stages.chain(inputs.map(move |input| (input, self.of_item(input))))
     }
 
-    /// The stages with this name: a bare Func name with a single stage, or a numbered stage.
-    fn stages_named(self, text: &str) -> Vec<StageRef> {
+    /// The stage with this name: a bare Func name with a single stage, or a numbered stage. No text names two.
+    fn stage_named(self, text: &str) -> Option<StageRef> {
         let whole = self.pipeline.func_named(text).map(|func| StageRef { func, stage: 0 });
         let numbered = text.rsplit_once('.').and_then(|(name, number)| {
             let func = self.pipeline.func_named(name)?;
             Some(StageRef { func, stage: number.parse().ok()? })
         });
-        let stages = whole.into_iter().chain(numbered);
-        let known = stages.filter(|stage| stage.stage < self.func_decl(stage.func).stages.len());
-        known.filter(|stage| self.of_stage(*stage) == text).collect()
+        let exists = |stage: &StageRef| stage.stage < self.func_decl(stage.func).stages.len();
+        whole.into_iter().chain(numbered).filter(exists).find(|stage| self.of_stage(*stage) == text)
     }
 
     /// The reason why a text does not name a stage.
@@ -187,23 +180,12 @@ impl<'a> Names<'a> {
 
     /// The reduction variable named by `stage.variable`.
     pub fn reduction(self, text: &str) -> Result<(StageRef, usize), ScheduleFault> {
-        let heads =
-            text.match_indices('.').rev().take(MAX_DOTS).map(|(at, _)| (&text[..at], &text[at + 1..]));
-        let stages = heads
-            .flat_map(|(head, tail)| self.stages_named(head).into_iter().map(move |stage| (stage, tail)));
-        let stages: Vec<(StageRef, &str)> = stages.collect();
-        let variable = |(stage, variable): &(StageRef, &str)| {
-            let domain = &self.stage_decl(*stage).domain;
-            domain.iter().position(|var| var.name == *variable).map(|var| (*stage, var))
-        };
-        let variables: Vec<(StageRef, usize)> = stages.iter().filter_map(variable).collect();
-        if let Some(found) = one_of(text, &variables)? {
-            return Ok(found);
-        }
-        // Report the fault for the longest prefix that names a stage, since that is most likely the
-        // intended one.
-        if let Some((stage, variable)) = stages.first().copied() {
-            return Err(self.no_reduction(stage, variable));
+        // Without a number, it is a variable of a Func of one stage, which has none.
+        let parts = split_reduction(text).or_else(|| text.rsplit_once('.'));
+        if let Some((stage, variable)) = parts.and_then(|(head, tail)| Some((self.stage_named(head)?, tail)))
+        {
+            let position = self.stage_decl(stage).domain.iter().position(|var| var.name == variable);
+            return position.map(|var| (stage, var)).ok_or_else(|| self.no_reduction(stage, variable));
         }
         if let Some(func) = self.pipeline.func_named(text.rsplit_once('.').map_or(text, |(head, _)| head)) {
             let decl = self.func_decl(func);
@@ -249,15 +231,6 @@ impl<'a> Names<'a> {
             pipeline: self.pipeline.name().to_string(),
             hint: hint(text, &known.iter().map(String::as_str).collect::<Vec<_>>()),
         }
-    }
-}
-
-/// The only match, if there is one; several matches are a fault.
-fn one_of<T: Copy>(text: &str, named: &[T]) -> Result<Option<T>, ScheduleFault> {
-    match named {
-        [] => Ok(None),
-        [one] => Ok(Some(*one)),
-        _ => Err(ScheduleFault::Ambiguous { name: quoted(text).into_owned() }),
     }
 }
 

@@ -24,25 +24,42 @@ impl Schedule {
     /// # Errors
     /// All faults in the text, each with its line.
     pub fn parse(text: &str, pipeline: &Pipeline) -> Result<Schedule, ScheduleErrors> {
-        let mut source = Source::new(text);
-        let Some(header) = source.tree() else {
-            let fault = ScheduleFault::Empty { pipeline: pipeline.name().to_string() };
-            return Err(ScheduleErrors { errors: vec![ScheduleError { fault, spot: None }] });
-        };
-        let is_rewrite = |entry: &&Entry<'_>| Rewrite::WORDS.contains(&entry.words[0].text);
-        let head = header.children.iter().take_while(is_rewrite).count();
-        let rewritten = source.rewritten(&header, head, pipeline);
-        let names = Names::new(rewritten.as_ref().map_or(pipeline, |pipeline| pipeline));
-        let rewrites = names.pipeline().rewrites().to_vec();
-        let mut parser = Parser { names, source, schedule: Schedule { rewrites, ..Schedule::default() } };
-        // Without the rewritten pipeline, the names below mean nothing.
-        if rewritten.is_some() && parser.header(&header) {
-            parser.schedule.root = parser.root_items(&header.children[head..], true);
-        }
-        let mut errors = parser.source.errors;
-        errors.sort_by_key(|error| error.spot.as_ref().map(|spot| (spot.line, spot.column)));
-        if errors.is_empty() { Ok(parser.schedule) } else { Err(ScheduleErrors { errors }) }
+        parsed(text, pipeline).map(|parsed| parsed.schedule)
     }
+}
+
+/// A schedule with the lines that it was read from.
+pub(crate) struct Parsed<'t> {
+    pub schedule: Schedule,
+    pub source: Source<'t>,
+    pub header: Entry<'t>,
+    /// The number of rewrites among the lines below the header, which come first.
+    pub rewrites: usize,
+}
+
+pub(crate) fn parsed<'t>(text: &'t str, pipeline: &Pipeline) -> Result<Parsed<'t>, ScheduleErrors> {
+    let mut source = Source::new(text);
+    let Some(header) = source.tree() else {
+        let fault = ScheduleFault::Empty { pipeline: pipeline.name().to_string() };
+        return Err(ScheduleErrors { errors: vec![ScheduleError { fault, spot: None }] });
+    };
+    let is_rewrite = |entry: &&Entry<'_>| Rewrite::WORDS.contains(&entry.words[0].text);
+    let head = header.children.iter().take_while(is_rewrite).count();
+    let rewritten = source.rewritten(&header, head, pipeline);
+    let names = Names::new(rewritten.as_ref().map_or(pipeline, |pipeline| pipeline));
+    let rewrites = names.pipeline().rewrites().to_vec();
+    let mut parser = Parser { names, source, schedule: Schedule { rewrites, ..Schedule::default() } };
+    // Without the rewritten pipeline, the names below mean nothing.
+    if rewritten.is_some() && parser.header(&header) {
+        parser.schedule.root = parser.root_items(&header.children[head..], true);
+    }
+    let Parser { schedule, mut source, .. } = parser;
+    if source.errors.is_empty() {
+        return Ok(Parsed { schedule, source, header, rewrites: head });
+    }
+    let mut errors = std::mem::take(&mut source.errors);
+    errors.sort_by_key(|error| error.spot.as_ref().map(|spot| (spot.line, spot.column)));
+    Err(ScheduleErrors { errors })
 }
 
 impl Source<'_> {
@@ -529,7 +546,7 @@ fn is_clause(word: &str) -> bool {
     [&CLAUSES[..], KernelNumbers::WORDS, NestNumbers::WORDS].iter().any(|words| words.contains(&word))
 }
 
-fn is_registers(entry: &Entry<'_>) -> bool {
+pub(crate) fn is_registers(entry: &Entry<'_>) -> bool {
     entry.words.get(1).is_some_and(|word| word.text == "registers")
 }
 

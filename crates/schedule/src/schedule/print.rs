@@ -1,5 +1,6 @@
 //! Prints the text form of a schedule, in columns.
 
+use warploom_lang::brief::padded;
 use warploom_lang::{FuncId, Pipeline};
 
 use crate::schedule::names::Names;
@@ -68,7 +69,8 @@ impl Row {
 /// The lines of the text of a schedule of a rewritten pipeline, and the node that each shows.
 pub(crate) fn lines(schedule: &Schedule, pipeline: &Pipeline) -> Vec<(Path, String)> {
     let mut printer = Printer { names: Names::new(pipeline), rows: Vec::new() };
-    printer.push(Path::ROOT, 0, Kind::Header, pipeline.name().to_string(), Vec::new());
+    let name: Vec<&str> = pipeline.name().split_whitespace().collect();
+    printer.push(Path::ROOT, 0, Kind::Header, name.join(" "), Vec::new());
     for rewrite in &schedule.rewrites {
         printer.push(Path::ROOT, 1, Kind::Line, rewrite.to_string(), Vec::new());
     }
@@ -137,6 +139,10 @@ impl Printer<'_> {
                     let mut cells = self.mapping(nest);
                     cells.push(storage(nest.storage).to_string());
                     cells.push(numbers(nest.numbers.texts()));
+                    // As in the line of a kernel.
+                    if cells[0] == "threads" && nest.storage.is_global() {
+                        cells.swap(0, 4);
+                    }
                     self.push(path.clone(), path.depth(), Kind::Nest, self.names.of_item(nest.item), cells);
                     self.registers(&path, path.depth() + 1, nest);
                 }
@@ -220,11 +226,11 @@ fn layout(rows: &[Row], inlined: Vec<&str>) -> Vec<(Path, String)> {
             Kind::Registers => &[0],
             Kind::Line => &[],
         };
-        let mut line = format!("{:indent$}{}", "", row.head, indent = INDENT * row.depth);
+        let mut line = " ".repeat(INDENT * row.depth) + &row.head;
         let mut column = start;
         for (cell, width) in row.cells.iter().zip(widths) {
             if !cell.is_empty() {
-                line = format!("{line:column$}{cell}");
+                line = padded(&line, column) + cell;
             }
             column += if *width == 0 { 0 } else { width + GAP };
         }
@@ -247,7 +253,7 @@ fn header(name: &str, start: usize, inlined: &[&str]) -> Vec<String> {
         return vec![name.to_string()];
     }
     let indent = start + "inline ".len();
-    let mut lines = vec![format!("{name:start$}inline")];
+    let mut lines = vec![padded(name, start) + "inline"];
     for (i, func) in inlined.iter().enumerate() {
         let word = if i + 1 < inlined.len() { format!("{func},") } else { (*func).to_string() };
         let fits = |line: &String| line.len() + 1 + word.len() <= WIDTH || line.len() <= indent;
@@ -256,7 +262,7 @@ fn header(name: &str, start: usize, inlined: &[&str]) -> Vec<String> {
                 line.push(' ');
                 line.push_str(&word);
             }
-            _ => lines.push(format!("{:indent$}{word}", "")),
+            _ => lines.push(" ".repeat(indent) + &word),
         }
     }
     lines

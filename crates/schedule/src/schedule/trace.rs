@@ -284,9 +284,10 @@ impl<'a> Tracer<'a> {
         let pure = self.problem.stage(stage).loops.iter().filter(|kind| is_pure(**kind)).count();
         let own_points = stage.stage > 0 && pure == func.dims.len();
         let again = domain.iter().any(|reach| reach.extent() > 1);
-        let points: i64 = loops.iter().filter(|dim| is_pure(dim.dim)).map(|dim| dim.serial).product();
+        let serial = loops.iter().filter(|dim| is_pure(dim.dim)).map(|dim| dim.serial);
+        let points = serial.fold(1, i64::saturating_mul);
         let unrolled = nest.mapping.unrolls();
-        let bytes = points as u64 * func.bytes_per_point() as u64;
+        let bytes = (points as u64).saturating_mul(func.bytes_per_point() as u64);
         let fits = (points == 1 || unrolled) && bytes <= MAX_REGISTER_BYTES;
         let alone = !nest.numbers.atomic && !shares_reductions(loops);
         own_points && again && fits && alone && !nest.storage.is_private()

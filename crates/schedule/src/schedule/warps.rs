@@ -288,11 +288,12 @@ pub(super) fn is_settled(nest: &NestFootprint, dim: LoopKind) -> bool {
 /// dimensions.
 fn lanes(nest: &NestFootprint) -> Option<SmallVec<[(usize, i64); 4]>> {
     nest.threads.as_ref()?;
-    let mut distance = 1;
+    let mut distance = 1_i64;
     let lanes = nest.axes_of(AxisKind::Lane).map(|axis| {
         let LoopKind::Pure(d) = axis.dim else { return None };
-        distance *= axis.count;
-        Some((d, distance / axis.count))
+        let before = distance;
+        distance = distance.saturating_mul(axis.count);
+        Some((d, before))
     });
     lanes.collect()
 }

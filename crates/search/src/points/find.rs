@@ -1,7 +1,7 @@
 //! Finds what can be open in a kernel.
 
 use warploom_lang::InputId;
-use warploom_lang::ir::stage_name;
+use warploom_lang::ir::{copy_name, stage_name};
 use warploom_schedule::schedule::{Item, Kernel, Mapping, Nest, ReductionTile, StageRef, ThreadTiles, Tile};
 use warploom_schedule::{LoopKind, Source};
 use warploom_strategy::Axis;
@@ -101,7 +101,7 @@ impl Finder<'_> {
         let pipeline = self.context.problem.pipeline();
         match item {
             Item::Stage(stage) => stage_name(&pipeline.funcs()[stage.func], stage.stage),
-            Item::Input(input) => format!("{}.stage", pipeline.inputs()[input].name),
+            Item::Input(input) => copy_name(&pipeline.inputs()[input].name),
         }
     }
 

@@ -3,6 +3,7 @@
 use warploom_codegen::ir::Place;
 use warploom_cost::{KernelFeatures, RowSource, StageRow, Term};
 use warploom_lang::FuncId;
+use warploom_lang::ir::copy_name;
 use warploom_schedule::schedule::{
     Allocation, Body, Item, KernelPlan, LoopPlan, Nest, NestFootprint, NestPlan, Size, Stepped, ThreadLoop,
     Tile,
@@ -139,7 +140,7 @@ impl Explainer<'_> {
     pub(super) fn name(&self, item: Item) -> String {
         match item {
             Item::Stage(stage) => self.dag.stages()[self.problem.stage_id(stage)].name.clone(),
-            Item::Input(input) => format!("{}.stage", self.dag.nodes()[self.dag.input_node(input)].name),
+            Item::Input(input) => copy_name(&self.dag.nodes()[self.dag.input_node(input)].name),
         }
     }
 

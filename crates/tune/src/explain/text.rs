@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use warploom_lang::brief::padded;
+
 use crate::explain::{
     Bottleneck, Explanation, KernelExplanation, Limit, Line, Loop, LoopUse, Memory, TimeOf,
 };
@@ -60,7 +62,7 @@ impl fmt::Display for KernelExplanation {
         for row in &rows {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
-                line += &format!("{cell:<width$}");
+                line += &padded(cell, *width);
                 line += &" ".repeat(if *width > 0 { GAP } else { 0 });
             }
             writeln!(f, "{}", line.trim_end())?;
@@ -178,7 +180,7 @@ pub fn microseconds(us: f64) -> String {
 
 fn cells(line: &Line) -> [String; 5] {
     [
-        format!("{:indent$}{}", "", line.name, indent = 4 + 2 * line.depth),
+        " ".repeat(4 + 2 * line.depth) + &line.name,
         line.how.clone(),
         line.memory.as_ref().map(ToString::to_string).unwrap_or_default(),
         line.recomputation(),

@@ -296,10 +296,10 @@ impl Checker<'_> {
 /// The loops of a nest that several threads share, each with the number of threads between two of its
 /// tiles; `None` if the nest is flat.
 fn several(nest: &NestFootprint) -> Option<Vec<(i64, &ThreadLoop)>> {
-    let mut below = 1;
+    let mut below = 1_i64;
     let shared = nest.threads.as_ref()?.iter().filter(|dim| dim.threads > 1).map(|dim| {
         let before = below;
-        below *= dim.threads;
+        below = below.saturating_mul(dim.threads);
         (before, dim)
     });
     Some(shared.collect())
