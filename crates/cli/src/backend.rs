@@ -12,9 +12,10 @@ use warploom::codegen::ir::Program;
 use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Expected};
+use warploom::lang::brief::shown;
 use warploom::lang::{Pipeline, Realisation, Region, Value, files};
 use warploom::runtime::Gpu;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::schedule::{Problem, Schedule, Written};
 use warploom::search::{Options, Outcome};
 use warploom::target::Device;
 use warploom::tune::workload::{CudaError, Loaded, PERTURBED_RUNS, Workload};
@@ -206,7 +207,8 @@ impl Kernels {
                 Ok((found.schedule, Some(found.outcome)))
             }
             Source::Path(given) => {
-                Ok((read_schedule(&schedule_file(given, pipeline.name()), pipeline)?, None))
+                let file = schedule_file(given, pipeline.name());
+                Ok((read_legal(&file, any_size.unwrap_or(problem))?, None))
             }
         }
     }
@@ -229,9 +231,11 @@ impl Kernels {
             return schedule_file(given, app).is_file();
         }
         let text = files::read_text(given).unwrap_or_default();
-        let words = text.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
         // An unreadable file is reported by the first app that needs it.
-        words.into_iter().next().is_none_or(|first| first == app)
+        let mut headers = lines.filter(|line| !line.trim().is_empty());
+        let own: Vec<&str> = app.split_whitespace().collect();
+        headers.next().is_none_or(|header| header.split_whitespace().take(own.len()).eq(own))
     }
 
     /// The device to build kernels for; it need not be present.
@@ -315,9 +319,27 @@ fn schedule_file(given: &Path, app: &str) -> PathBuf {
 
 /// Reads a schedule from a file.
 pub(crate) fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule, Error> {
+    read_written(path, pipeline).map(|written| written.schedule)
+}
+
+fn read_written(path: &Path, pipeline: &Pipeline) -> Result<Written, Error> {
     let file = path.display().to_string();
     let text = files::read_text(path)?;
-    Schedule::parse(&text, pipeline).map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
+    Written::parse(&text, pipeline).map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
+}
+
+/// Reads a schedule from a file and checks it, so that violations show the lines of the file.
+fn read_legal(path: &Path, problem: &Problem) -> Result<Schedule, Error> {
+    let written = read_written(path, problem.pipeline())?;
+    let checked = rewritten(problem, &written.schedule)?.check(&written.schedule);
+    match checked {
+        Ok(_) => Ok(written.schedule),
+        Err(violations) => {
+            let violations = shown(&written.located(violations), "\n");
+            let (file, app) = (path.display().to_string(), problem.pipeline().name().to_owned());
+            Err(Error::Illegal { file, app, violations })
+        }
+    }
 }
 
 /// A [`Target`] on which jobs can run.

@@ -285,6 +285,9 @@ pub(crate) enum Error {
     /// A schedule that does not parse.
     #[error("{file} is not a schedule of this pipeline:\n{errors}")]
     Schedule { file: String, errors: String },
+    /// A schedule in a file that breaks rules; the violations name lines of the file.
+    #[error("`{app}` cannot be built: the schedule is illegal: {file}: {violations}")]
+    Illegal { file: String, app: String, violations: String },
     /// A schedule that cannot be lowered to kernels.
     #[error("`{app}` cannot be built: {error}")]
     Build { app: String, error: Box<BuildError> },
@@ -449,7 +452,8 @@ impl Error {
             Error::Evaluation { error, .. } => evaluation_kind(error),
             Error::Verification { .. } | Error::Inexact { .. } => Kind::Verification,
             Error::Suite { .. } | Error::Operators { .. } => Kind::Verification,
-            Error::Schedule { .. } | Error::Build { .. } | Error::Fixed { .. } => Kind::Pipeline,
+            Error::Schedule { .. } | Error::Illegal { .. } => Kind::Pipeline,
+            Error::Build { .. } | Error::Fixed { .. } => Kind::Pipeline,
             Error::RefusedCases { .. } | Error::Tensor(_) => Kind::Pipeline,
             Error::PipelineFile { error, .. } if !is_malformed(error) => Kind::Pipeline,
             Error::Request { error, .. } if !is_usage(error) => Kind::Pipeline,

@@ -1,6 +1,7 @@
 //! Searches, measures, retrains the model and repeats: for long runs.
 
 use warploom_cost::{CostModel, Network, Weights};
+use warploom_schedule::schedule::Schedule;
 use warploom_search as search;
 
 use crate::records::{Records, RunKey, RunState};
@@ -71,7 +72,7 @@ pub fn autotune(
         Ok(()) => ended,
         Err(error) => Ended::Failed(error),
     };
-    let shown = session.records().best(session.id, options.finalists).unwrap_or_default();
+    let shown = session.records().best(session.id, options.finalists);
     let tuned = session.conclude(ended, shown);
     Ok(Autotuned { tuned, weights: run.weights, iterations: run.finished })
 }
@@ -88,22 +89,22 @@ pub(crate) fn key(
     format!("{model} {retrains} {measured} {seed} {beam} {passes} {samples} {sampling} {freezing}")
 }
 
-/// What an iteration may try, the most promising first: the neighbours of the fastest schedules so far, given as text with their
+/// What an iteration may try, the most promising first: the neighbours of the fastest schedules so far, given with their
 /// times, and what a search finds. The first iteration may try the default schedule too.
 pub(crate) fn proposals(
     session: &Session<'_, '_>,
     model: &dyn CostModel,
     options: &search::Options,
     iteration: usize,
-    fastest: &[(String, f64)],
-) -> (Vec<Proposal>, Vec<Proposal>) {
+    fastest: &[(Schedule, f64)],
+) -> Result<(Vec<Proposal>, Vec<Proposal>), TuneError> {
     let seed = options.seed.wrapping_add((iteration as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let options = search::Options { seed, ..options.clone() };
     let mut found = session.search(model, &options);
     if iteration == 0 {
         found.push(session.default());
     }
-    (session.near(model, &options, fastest), found)
+    Ok((session.near(model, &options, fastest)?, found))
 }
 
 /// The candidates chosen for an iteration.
@@ -205,7 +206,7 @@ impl Run<'_, '_> {
         let network = self.network(session);
         let model: &dyn CostModel = network.as_ref().map_or(task.model, |network| network);
         let fastest = self.fastest(session)?;
-        let (near, found) = proposals(session, model, &task.search, iteration, &fastest);
+        let (near, found) = proposals(session, model, &task.search, iteration, &fastest)?;
         let mut chosen = Chosen { last_trial: self.last_trial, samples: Vec::new(), before: 0, done: 0 };
         let half = if fastest.is_empty() { 0 } else { self.options.samples / 2 };
         chosen.add(session, near, half)?;
@@ -217,10 +218,13 @@ impl Run<'_, '_> {
 
     /// The fastest schedules from before the current iteration with their times, so that a resumed run selects the same
     /// ones.
-    fn fastest(&self, session: &Session<'_, '_>) -> Result<Vec<(String, f64)>, TuneError> {
+    fn fastest(&self, session: &mut Session<'_, '_>) -> Result<Vec<(Schedule, f64)>, TuneError> {
         let best = session.records().best(session.id, usize::MAX)?;
-        let before = best.into_iter().filter(|trial| trial.id <= self.last_trial).take(BASES);
-        Ok(before.filter_map(|trial| Some((trial.sample.schedule.clone(), trial.time_us()?))).collect())
+        let before = best.into_iter().filter(|trial| trial.id <= self.last_trial);
+        let timed = before.filter_map(|trial| Some((session.read(&trial)?, trial.time_us()?)));
+        let fastest = timed.take(BASES).collect();
+        session.tell_unusable();
+        Ok(fastest)
     }
 
     fn network(&self, session: &Session<'_, '_>) -> Option<Network> {
@@ -241,11 +245,19 @@ impl Run<'_, '_> {
                 return session.tell(&Event::Note(format!("the model was not trained: {error}")));
             }
         };
-        let trials = session.records().trials(Some(session.id)).unwrap_or_default();
+        let trials = session.records().trials(Some(session.id));
+        let trials = trials.unwrap_or_else(|error| {
+            session.tell(&Event::Note(format!("the regret of the model is unknown: {error}")));
+            Vec::new()
+        });
         let of = |model: &dyn CostModel| regret(model, &session.problem, &trials);
         let before = of(before.as_ref().map_or(session.task.model, |network| network));
         let after = of(&Network::new(&weights, device));
         self.weights = Some(weights);
-        session.tell(&Event::Retrained { before, after });
+        if after.unusable > 0 {
+            let note = "timed trials whose schedules cannot be used any more, left out of the regret";
+            session.tell(&Event::Note(format!("{note}: {}", after.unusable)));
+        }
+        session.tell(&Event::Retrained { before: before.ratio, after: after.ratio });
     }
 }

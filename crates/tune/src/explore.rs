@@ -248,7 +248,7 @@ fn finish<'a, 's, 'b>(
         Ok(()) => ended,
         Err(error) => Ended::Failed(error),
     };
-    let shown = session.records().best(session.id, finalists).unwrap_or_default();
+    let shown = session.records().best(session.id, finalists);
     let tuned = session.conclude(ended, shown);
     let Run { key, count: Count { tally, times, .. }, exhausted, .. } = run;
     Explored { tuned, run: key, templates, tally, times, exhausted }

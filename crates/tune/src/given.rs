@@ -32,7 +32,7 @@ pub fn given(
     let proposal = |(schedule, origin, predicted_us)| Proposal { schedule, origin, predicted_us };
     let proposals: Vec<Proposal> = schedules.into_iter().map(proposal).collect();
     let ended = run(&mut session, &proposals).unwrap_or_else(Ended::Failed);
-    let shown = proposals.iter().filter_map(|proposal| session.find(proposal).ok().flatten()).collect();
+    let shown = proposals.iter().filter_map(|proposal| session.find(proposal).transpose()).collect();
     Ok(session.conclude(ended, shown))
 }
 

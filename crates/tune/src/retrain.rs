@@ -25,16 +25,29 @@ pub trait Retrain {
     ) -> Result<Weights, Box<dyn Error + Send + Sync>>;
 }
 
-/// The regret of a model on some trials: the time of the trial that the model predicts to be the
-/// fastest, divided by the shortest time. `None` if fewer than two trials were timed.
-pub fn regret(model: &dyn CostModel, problem: &Problem, trials: &[Trial]) -> Option<f64> {
-    let timed = trials.iter().filter_map(|trial| {
-        let time = trial.time_us()?;
-        let schedule = Schedule::parse(&trial.sample.schedule, problem.pipeline()).ok()?;
-        Some((predicted_us(problem, &schedule, model).ok()?, time))
-    });
-    let timed: Vec<(f64, f64)> = timed.collect();
-    let picked = timed.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+/// How far a model is off the best choice among some trials.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Regret {
+    /// The time of the trial that the model predicts to be the fastest, divided by the shortest time. `None` if fewer
+    /// than two trials were timed.
+    pub ratio: Option<f64>,
+    /// The timed trials that are left out, because their schedules cannot be used any more.
+    pub unusable: usize,
+}
+
+/// The regret of a model on some trials.
+pub fn regret(model: &dyn CostModel, problem: &Problem, trials: &[Trial]) -> Regret {
+    let (mut timed, mut unusable) = (Vec::new(), 0);
+    for trial in trials {
+        let Some(time) = trial.time_us() else { continue };
+        let schedule = Schedule::parse(&trial.sample.schedule, problem.pipeline());
+        match schedule.map(|schedule| predicted_us(problem, &schedule, model)) {
+            Ok(Ok(predicted)) => timed.push((predicted, time)),
+            Ok(Err(_)) | Err(_) => unusable += 1,
+        }
+    }
+    let picked = timed.iter().min_by(|a, b| a.0.total_cmp(&b.0));
     let fastest = timed.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min);
-    (timed.len() > 1).then_some(picked.1 / fastest)
+    let ratio = picked.filter(|_| timed.len() > 1).map(|picked| picked.1 / fastest);
+    Regret { ratio, unusable }
 }

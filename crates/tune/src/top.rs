@@ -36,7 +36,7 @@ pub fn top(
     let mut tried = Vec::new();
     let ended = run(&mut session, count, &mut tried);
     // The final rounds changed their times.
-    let shown = tried.iter().filter_map(|trial| session.records().trial(trial.id).ok().flatten()).collect();
+    let shown = tried.iter().filter_map(|trial| session.records().trial(trial.id).transpose()).collect();
     Ok(session.conclude(ended.unwrap_or_else(Ended::Failed), shown))
 }
 

@@ -10,6 +10,7 @@
 mod finals;
 mod full_check;
 mod session;
+mod unusable;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -179,6 +180,27 @@ pub enum TuneError {
     /// There is no such landscape.
     #[error(transparent)]
     Landscape(Box<LandscapeError>),
+    /// A schedule whose text does not say the same. This is a bug, found before anything is measured.
+    #[error(
+        "a schedule cannot be recorded, because its text does not read back ({why}); please report it:\n{text}"
+    )]
+    NotReadBack {
+        /// The text.
+        text: String,
+        /// Why it does not.
+        why: String,
+    },
+    /// Trials are valid, but no schedule of them can be used.
+    #[error(
+        "{count} valid trials are recorded, but none of their schedules can be used any more; the fastest: {why}; \
+         give another database"
+    )]
+    Unusable {
+        /// The number of valid trials.
+        count: usize,
+        /// Why the fastest one cannot be used.
+        why: String,
+    },
     /// The strategy asks for another point than it did when the run was recorded.
     #[error(
         "step {step} of this run asks for another schedule than the records say, so the run cannot go on; \

@@ -25,14 +25,14 @@ use warploom_tune::given::given;
 use warploom_tune::measure::MeasureError;
 use warploom_tune::records::{Records, RecordsError, Trial};
 use warploom_tune::retrain::Retrain;
-use warploom_tune::sample::{Origin, Shard};
+use warploom_tune::sample::{Origin, Shard, Status};
 use warploom_tune::top::top;
 use warploom_tune::tuning::{Ended, Event, Task, TuneError, Tuned};
 use warploom_tune::worker::{self, BenchOptions, OpenBench, WorkerProgram};
 
 use made_up::{bench, place, subjects, trials, workload};
 
-const TESTS: [(&str, fn()); 12] = [
+const TESTS: [(&str, fn()); 13] = [
     ("the_best_of_five_wins", the_best_of_five_wins),
     ("schedules_that_are_given_are_measured_once", schedules_that_are_given_are_measured_once),
     ("five_that_spill_or_fail_make_room_for_others", five_that_spill_or_fail_make_room_for_others),
@@ -45,6 +45,10 @@ const TESTS: [(&str, fn()); 12] = [
     ("two_tuners_share_the_work", two_tuners_share_the_work),
     ("a_full_disk_still_has_a_winner", a_full_disk_still_has_a_winner),
     ("a_lost_gpu_still_has_a_winner", a_lost_gpu_still_has_a_winner),
+    (
+        "schedules_that_cannot_be_used_make_room_and_are_told",
+        schedules_that_cannot_be_used_make_room_and_are_told,
+    ),
 ];
 
 fn main() {
@@ -395,4 +399,52 @@ fn a_lost_gpu_still_has_a_winner() {
     let kinds: Vec<&str> = trials(&place.records).iter().map(|trial| trial.sample.status.kind()).collect();
     assert_eq!(kinds.iter().filter(|kind| **kind == "crashed").count(), 1, "{kinds:?}");
     assert_eq!(tuned.winner.is_some(), kinds.contains(&"ok"));
+}
+
+/// Trials of another version, or of a pipeline whose inner Funcs had other names.
+fn schedules_that_cannot_be_used_make_room_and_are_told() {
+    let place = place();
+    let count = tune_top(&place.records, "fake", 3).shown.len();
+    let subjects = subjects();
+    let mut records = Records::open(&place.records).unwrap();
+    let problem = records.problems().unwrap()[0].id;
+    let valid = records.best(problem, 1).unwrap().remove(0);
+    // The fastest four name a Func that there is not, or are illegal.
+    let illegal = "blur\n  kernel blur block x 4096, y 4096 threads x 64, y 64\n";
+    let texts =
+        (0..3).map(|number| format!("blur\n  kernel gone{number} flat\n")).chain([illegal.to_owned()]);
+    for (text, number) in texts.zip(1_u32..) {
+        let mut made_up = valid.clone();
+        made_up.sample.schedule = text;
+        made_up.sample.times.as_mut().unwrap().min = 1e-3 * f64::from(number);
+        made_up.retimed_us = None;
+        assert!(records.record(problem, &made_up).unwrap());
+    }
+    let mut notes = Vec::new();
+    let tuned = bench("fake").with(|bench| {
+        let mut hear = |event: &Event<'_>| {
+            if let Event::Note(note) = event {
+                notes.push(note.clone());
+            }
+        };
+        top(&subjects.task(), 3, bench, &mut records, &mut hear).unwrap()
+    });
+    assert!(matches!(tuned.ended, Ended::Finished), "{:?}", tuned.ended);
+    assert!(count >= 3 && tuned.winner.is_some_and(|winner| winner.trial.time_us() > Some(1.0)));
+    let told = "recorded schedules that cannot be used any more are left out: 4; one is that of trial ";
+    assert!(notes.iter().any(|note| note.starts_with(told)), "{notes:?}");
+    assert_eq!(notes.iter().filter(|note| note.contains("left out")).count(), 1, "{notes:?}");
+
+    // Where no other trial is valid, the run says why it has no result.
+    let failed = Status::Failed("made up".to_owned());
+    for trial in records.best(problem, usize::MAX).unwrap() {
+        if !trial.sample.schedule.contains("gone") {
+            records.set_status(trial.id, &failed).unwrap();
+        }
+    }
+    let tuned = bench("fake")
+        .with(|bench| given(&subjects.task(), vec![], bench, &mut records, &mut |_| {}).unwrap());
+    let Ended::Failed(TuneError::Unusable { count, why }) = tuned.ended else { panic!("{:?}", tuned.ended) };
+    assert_eq!(count, 3);
+    assert!(why.contains("`gone0` is not a stage of `blur`"), "{why}");
 }

@@ -62,6 +62,7 @@ pub struct Recorded {
     problem: Problem,
     schedule: Schedule,
     time_us: Option<f64>,
+    unusable: usize,
 }
 
 impl Autotuned for Pipeline {
@@ -73,15 +74,18 @@ impl Autotuned for Pipeline {
     ) -> Result<Recorded, RecordedError> {
         let request = sizes.realisation(self)?;
         let problem = Problem::new(self, &request, device)?;
-        let usable = |trial: &Trial| {
-            let schedule = Schedule::parse(&trial.sample.schedule, self).ok()?;
+        let mut unusable = 0;
+        for trial in fastest_first(records, self, &request, device)? {
             // An older version of Warploom may have accepted a schedule that this one rejects.
-            problem.is_legal(&schedule).then(|| (schedule, trial.time_us()))
-        };
-        let trials = fastest_first(records, self, &request, device)?;
-        let (schedule, time_us) =
-            trials.iter().find_map(usable).unwrap_or_else(|| (Schedule::default_for(&problem), None));
-        Ok(Recorded { problem, schedule, time_us })
+            match Schedule::parse(&trial.sample.schedule, self) {
+                Ok(schedule) if problem.is_legal(&schedule) => {
+                    return Ok(Recorded { problem, schedule, time_us: trial.time_us(), unusable });
+                }
+                Ok(_) | Err(_) => unusable += 1,
+            }
+        }
+        let schedule = Schedule::default_for(&problem);
+        Ok(Recorded { problem, schedule, time_us: None, unusable })
     }
 }
 
@@ -107,6 +111,12 @@ fn fastest_first(
 }
 
 impl Recorded {
+    /// The number of faster recorded schedules that cannot be used: a version that had other rules recorded them, or
+    /// inner Funcs or variables of the pipeline had other names then.
+    pub fn unusable(&self) -> usize {
+        self.unusable
+    }
+
     /// The recorded schedule, or the default one if `time_us` is `None`.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule

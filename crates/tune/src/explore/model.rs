@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use warploom_schedule::schedule::Schedule;
 use warploom_search as search;
 use warploom_strategy::{Field, Settings, Verdict};
 
@@ -38,8 +39,8 @@ pub(super) fn iterate(run: &mut Run<'_>, session: &mut Session<'_, '_>) -> Resul
     let options = search_options(task, run.options);
     let trials = run.options.trials;
     let iterations = trials.div_ceil(options.samples.max(1));
-    // The fastest schedules of the run as text, with the times that it was told.
-    let mut fastest: Vec<(String, f64)> = Vec::new();
+    // The fastest schedules of the run, with the times that it was told.
+    let mut fastest: Vec<(Schedule, f64)> = Vec::new();
     run.begin(session, 0)?;
     for iteration in 0..iterations {
         if let Some(ended) = session.ended() {
@@ -47,7 +48,7 @@ pub(super) fn iterate(run: &mut Run<'_>, session: &mut Session<'_, '_>) -> Resul
         }
         session.tell(&Event::Searching { iteration, of: iterations });
         let most = trials * (iteration + 1) / iterations - run.count.tally.trials;
-        let (near, found) = autotune::proposals(session, task.model, &options, iteration, &fastest);
+        let (near, found) = autotune::proposals(session, task.model, &options, iteration, &fastest)?;
         let half = if fastest.is_empty() { 0 } else { most / 2 };
         let chosen = choose(run, session, [(near, half), (found, most)]);
         let named = chosen.iter().zip(1..).map(|((_, proposal), number)| {
@@ -57,9 +58,9 @@ pub(super) fn iterate(run: &mut Run<'_>, session: &mut Session<'_, '_>) -> Resul
         let Some(verdicts) = run.answer(session, asked)? else {
             return Ok(session.ended().unwrap_or(Ended::Finished));
         };
-        for ((text, _), verdict) in chosen.into_iter().zip(verdicts) {
+        for ((_, proposal), verdict) in chosen.into_iter().zip(verdicts) {
             if let Verdict::Time(time) = verdict {
-                fastest.push((text, time));
+                fastest.push((proposal.schedule, time));
             }
         }
         fastest.sort_by(|(_, a), (_, b)| a.total_cmp(b));

@@ -1,5 +1,7 @@
 //! The final rounds: the best candidates are checked and timed against each other.
 
+use std::collections::VecDeque;
+
 use warploom_lang::rewrite::Rewrite;
 use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
@@ -39,8 +41,7 @@ impl Session<'_, '_> {
     pub fn finals(&mut self, count: usize, rounds: bool) -> Result<(), TuneError> {
         // A finalist that fails is replaced by the next best trial.
         loop {
-            let best = self.records().best(self.id, count)?;
-            let entered = self.enter(best)?;
+            let entered = self.enter(count)?;
             let before = entered.len();
             let mut finalists = Vec::new();
             for finalist in entered {
@@ -61,18 +62,53 @@ impl Session<'_, '_> {
         }
     }
 
-    /// Recompiles trials. Those that no longer build are dropped, because an earlier version may
-    /// have recorded them.
-    fn enter(&self, trials: Vec<Trial>) -> Result<Vec<Finalist>, MeasureError> {
+    /// Recompiles the `count` best trials. Those that cannot be used any more make room for the next.
+    fn enter(&mut self, count: usize) -> Result<Vec<Finalist>, TuneError> {
+        let mut best = VecDeque::from(self.records().best(self.id, usize::MAX)?);
+        let mut finalists = Vec::new();
+        while finalists.len() < count && !best.is_empty() {
+            let mut next = Vec::new();
+            while let Some(trial) = best.pop_front() {
+                next.extend(self.read(&trial).map(|schedule| (trial, schedule)));
+                if finalists.len() + next.len() == count {
+                    break;
+                }
+            }
+            finalists.extend(self.recompile(next)?);
+        }
+        self.tell_unusable();
+        Ok(finalists)
+    }
+
+    /// Recompiles trials, and notes those that an earlier version may have recorded.
+    fn recompile(&mut self, trials: Vec<(Trial, Schedule)>) -> Result<Vec<Finalist>, MeasureError> {
         let (subject, compile, device) = (&self.task.subject, self.bench.compile, self.bench.device);
-        let enter = |trial: Trial| {
-            let schedule = Schedule::parse(&trial.sample.schedule, subject.pipeline()).ok()?;
-            let lowered = subject.build(&schedule, device).ok()?;
-            let [checking, timing] = both_builds(&lowered, compile).ok()?;
-            Some(Finalist { trial, rewrites: schedule.rewrites, checking, timing, shortest: Vec::new() })
+        let enter = |(trial, schedule): (Trial, Schedule)| {
+            let lowered = match subject.build(&schedule, device) {
+                Ok(lowered) => lowered,
+                Err(error) => return Err((trial, Failure::Refused(error.to_string()))),
+            };
+            match both_builds(&lowered, compile) {
+                Ok([checking, timing]) => Ok(Finalist {
+                    trial,
+                    rewrites: schedule.rewrites,
+                    checking,
+                    timing,
+                    shortest: Vec::new(),
+                }),
+                Err(failure) => Err((trial, failure)),
+            }
         };
         let entered = at_once(trials, enter).map_err(|failure| MeasureError::Lost(failure.to_string()))?;
-        Ok(entered.into_iter().flatten().collect())
+        let mut finalists = Vec::new();
+        for entered in entered {
+            match entered {
+                Ok(finalist) => finalists.push(finalist),
+                Err((_, Failure::Lost(why))) => return Err(MeasureError::Lost(why)),
+                Err((trial, failure)) => self.unusable.note(&trial, &failure.to_string()),
+            }
+        }
+        Ok(finalists)
     }
 
     /// Whether a finalist's outputs are correct at the full size. If not, the failure is recorded.

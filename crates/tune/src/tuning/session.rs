@@ -14,6 +14,7 @@ use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{self as search, Neighbourhood, Options};
 
 use super::full_check::FullCheck;
+use super::unusable::{Unusable, read_back};
 use super::{Ended, Event, Observer, Progress, Task, TuneError, Tuned, Winner};
 use crate::measure::{Candidate, Check, Contest, Feed, Measured, Setup, measure};
 use crate::records::{Claim, ProblemId, Records, RecordsError, Trial};
@@ -46,6 +47,7 @@ pub(crate) struct Session<'a, 'b> {
     pub id: ProblemId,
     pub progress: Progress,
     pub full: FullCheck,
+    pub unusable: Unusable,
     /// Whether candidates that spill registers are not run.
     pub skip_spilling: bool,
     /// How candidates are timed.
@@ -74,6 +76,7 @@ impl<'a, 'b> Session<'a, 'b> {
             id,
             progress,
             full,
+            unusable: Unusable::default(),
             skip_spilling: true,
             timing: TimingOptions::quick(),
             records,
@@ -112,22 +115,27 @@ impl<'a, 'b> Session<'a, 'b> {
         found.candidates.into_iter().map(|found| Proposal::found(found, Origin::Search)).collect()
     }
 
-    /// The neighbours of measured schedules, which are given as text with their times, most promising first. The estimate
+    /// The neighbours of measured schedules, which are given with their times, most promising first. The estimate
     /// scales the measured time of the base schedule by the predicted ratio of neighbour to base.
-    pub fn near(&self, model: &dyn CostModel, options: &Options, fastest: &[(String, f64)]) -> Vec<Proposal> {
-        let pipeline = self.task.subject.pipeline();
+    pub fn near(
+        &self,
+        model: &dyn CostModel,
+        options: &Options,
+        fastest: &[(Schedule, f64)],
+    ) -> Result<Vec<Proposal>, TuneError> {
         let options = self.within_time(options);
         let mut known: BTreeMap<Vec<Rewrite>, (Vec<Schedule>, Vec<f64>)> = BTreeMap::new();
-        for (text, time) in fastest {
-            if let Ok(schedule) = Schedule::parse(text, pipeline) {
-                let (schedules, times) = known.entry(schedule.rewrites.clone()).or_default();
-                schedules.push(schedule);
-                times.push(*time);
-            }
+        for (schedule, time) in fastest {
+            let (schedules, times) = known.entry(schedule.rewrites.clone()).or_default();
+            schedules.push(schedule.clone());
+            times.push(*time);
         }
         let mut promising: Vec<(f64, search::Candidate)> = Vec::new();
         for (rewrites, (schedules, times)) in known {
-            let Ok(problem) = self.problem.rewritten(&rewrites) else { continue };
+            let problem = self.problem.rewritten(&rewrites).map_err(|error| {
+                let why = error.to_string();
+                TuneError::Unusable { count: schedules.len(), why }
+            })?;
             let found = search::neighbourhoods(&problem, model, &options, &schedules);
             for (near, time) in found.into_iter().zip(times) {
                 let Some(Neighbourhood { cost, neighbours }) = near else { continue };
@@ -135,7 +143,7 @@ impl<'a, 'b> Session<'a, 'b> {
             }
         }
         promising.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        promising.into_iter().map(|(_, found)| Proposal::found(found, Origin::Near)).collect()
+        Ok(promising.into_iter().map(|(_, found)| Proposal::found(found, Origin::Near)).collect())
     }
 
     /// The default schedule, as a proposal.
@@ -153,7 +161,7 @@ impl<'a, 'b> Session<'a, 'b> {
     /// Measures the proposals that have no trial yet, with a check at the full size if requested.
     /// Waits for those that another process is measuring.
     pub fn measure(&mut self, proposals: Vec<Proposal>, at_full_size: bool) -> Result<(), TuneError> {
-        let mut left = self.distinct(proposals);
+        let mut left = self.distinct(proposals)?;
         let mut full = HashMap::new();
         for proposal in left.iter().filter(|_| at_full_size) {
             if let Some(check) = self.full_check(&proposal.schedule.rewrites)? {
@@ -171,12 +179,21 @@ impl<'a, 'b> Session<'a, 'b> {
         Ok(())
     }
 
-    /// Removes duplicates; a schedule may be found in more than one way.
-    fn distinct(&self, mut proposals: Vec<Proposal>) -> Vec<Proposal> {
+    /// Removes duplicates; a schedule may be found in more than one way. The records keep schedules as text, so each
+    /// must say what it is.
+    fn distinct(&self, proposals: Vec<Proposal>) -> Result<Vec<Proposal>, TuneError> {
         let mut known = HashSet::new();
+        let mut distinct = Vec::new();
         let pipeline = self.task.subject.pipeline();
-        proposals.retain(|proposal| known.insert(proposal.schedule.to_text(pipeline)));
-        proposals
+        for proposal in proposals {
+            let text = proposal.schedule.to_text(pipeline);
+            if !known.contains(&text) {
+                read_back(&text, &proposal.schedule, pipeline)?;
+                known.insert(text);
+                distinct.push(proposal);
+            }
+        }
+        Ok(distinct)
     }
 
     /// Measures the proposals that this process can claim; returns those claimed by other
@@ -238,7 +255,12 @@ impl<'a, 'b> Session<'a, 'b> {
     }
 
     /// Assembles the result. `shown` are the trials to show to the user.
-    pub fn conclude(&mut self, ended: Ended, mut shown: Vec<Trial>) -> Tuned {
+    pub fn conclude(&mut self, ended: Ended, shown: Result<Vec<Trial>, RecordsError>) -> Tuned {
+        let (mut shown, ended) = match (shown, ended) {
+            (Ok(shown), ended) => (shown, ended),
+            (Err(_), ended @ Ended::Failed(_)) => (Vec::new(), ended),
+            (Err(error), _) => (Vec::new(), Ended::Failed(error.into())),
+        };
         shown.sort_by(|a, b| {
             let time = |trial: &Trial| trial.time_us().unwrap_or(f64::INFINITY);
             time(a).total_cmp(&time(b))
@@ -251,16 +273,20 @@ impl<'a, 'b> Session<'a, 'b> {
         Tuned { winner, shown, progress: self.progress, ended }
     }
 
-    fn winner(&self) -> Result<Option<Winner>, TuneError> {
-        let pipeline = self.task.subject.pipeline();
-        for trial in self.records().best(self.id, usize::MAX)? {
-            // A schedule written by an earlier version may no longer parse.
-            if let Ok(schedule) = Schedule::parse(&trial.sample.schedule, pipeline) {
+    fn winner(&mut self) -> Result<Option<Winner>, TuneError> {
+        let trials = self.records().best(self.id, usize::MAX)?;
+        let (count, first) = (trials.len(), trials.first().cloned());
+        for trial in trials {
+            if let Some(schedule) = self.read(&trial) {
+                self.tell_unusable();
                 let checked_at_full_size = self.full.has_passed(&trial.sample.schedule);
                 return Ok(Some(Winner { schedule, trial, checked_at_full_size }));
             }
         }
-        Ok(None)
+        match first.and_then(|first| self.unusable.why(&first).map(str::to_owned)) {
+            Some(why) => Err(TuneError::Unusable { count, why }),
+            None => Ok(None),
+        }
     }
 }
 
