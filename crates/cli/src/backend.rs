@@ -322,7 +322,8 @@ pub(crate) fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule
     read_written(path, pipeline).map(|written| written.schedule)
 }
 
-fn read_written(path: &Path, pipeline: &Pipeline) -> Result<Written, Error> {
+/// Reads a schedule with its places in a file.
+pub(crate) fn read_written(path: &Path, pipeline: &Pipeline) -> Result<Written, Error> {
     let file = path.display().to_string();
     let text = files::read_text(path)?;
     Written::parse(&text, pipeline).map_err(|errors| Error::Schedule { file, errors: errors.to_string() })

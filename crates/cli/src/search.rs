@@ -12,12 +12,12 @@ use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
 use warploom::runtime::nvrtc::Arch;
 use warploom::schedule::schedule::Problem;
-use warploom::search::{Event, Fixed, Options, Refusal, Statistics, StopReason};
+use warploom::search::{Event, Fixed, FixedError, Options, Refusal, Statistics, StopReason};
 use warploom::target::Device;
 use warploom::tune::cache::compile_program;
 use warploom::tune::one_shot::{OneShot, one_shot_without_spills};
 
-use crate::backend::{read_schedule, unbuilt};
+use crate::backend::{read_written, unbuilt};
 use crate::error::Error;
 use crate::progress::{Progress, Unit};
 use crate::table::{self, Align};
@@ -95,8 +95,14 @@ impl Flags {
 
 /// Reads the partial schedule of `--fix`.
 fn fixed(file: &Path, problem: &Problem) -> Result<Fixed, Error> {
-    let fixed = Fixed::new(problem, read_schedule(file, problem.pipeline())?);
-    fixed.map_err(|error| Error::Fixed { file: file.display().to_string(), error: Box::new(error) })
+    let written = read_written(file, problem.pipeline())?;
+    Fixed::new(problem, written.schedule.clone()).map_err(|error| {
+        let error = match error {
+            FixedError::Conflict(violations) => FixedError::Conflict(written.located(violations)),
+            other => other,
+        };
+        Error::Fixed { file: file.display().to_string(), error: Box::new(error) }
+    })
 }
 
 /// Parses `10s`, `2m` or `500ms`.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 use warploom_lang::FuncId;
 use warploom_lang::brief::shown;
-use warploom_schedule::schedule::{Problem, RootItem, Schedule, StageRef, Violation};
+use warploom_schedule::schedule::{Path, Problem, RootItem, Schedule, StageRef, Violation};
 
 /// A partial schedule whose decisions a search keeps.
 ///
@@ -24,7 +24,8 @@ pub struct Fixed {
 /// Why a search cannot keep all decisions.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum FixedError {
-    /// Together with the default schedule of the other Funcs, the decisions break a rule.
+    /// Together with the default schedule of the other Funcs, the decisions break a rule. The paths of the violations are
+    /// those of the given schedule; outside of it, the root.
     #[error("the fixed part of the schedule cannot be completed: {}", shown(.0, "; "))]
     Conflict(Vec<Violation>),
     /// The schedule has loops around several kernels.
@@ -48,10 +49,16 @@ impl Fixed {
         baseline.inlined.extend(&schedule.inlined);
         let named: BTreeSet<FuncId> = placed.union(&schedule.inlined).copied().collect();
         baseline.root.retain(|item| own(item).is_some_and(|stage| !named.contains(&stage.func)));
-        baseline.root.extend(schedule.root);
+        baseline.root.extend(schedule.root.iter().cloned());
         // Producers come before their consumers.
         baseline.root.sort_by_key(own);
-        problem.check(&baseline).map_err(FixedError::Conflict)?;
+        problem.check(&baseline).map_err(|violations| {
+            let given = |violation: Violation| Violation {
+                path: given_path(&violation.path, &baseline, &schedule),
+                ..violation
+            };
+            FixedError::Conflict(violations.into_iter().map(given).collect())
+        })?;
         Ok(Fixed { baseline, funcs: named, kernels })
     }
 
@@ -69,6 +76,13 @@ impl Fixed {
     pub(crate) fn keeps(&self, stage: StageRef) -> bool {
         self.kernels.contains(&stage)
     }
+}
+
+/// The path of a node of the completed schedule in the given one; the root for what is not in it.
+fn given_path(path: &Path, completed: &Schedule, given: &Schedule) -> Path {
+    let item = path.root_child().map(|number| &completed.root[number]);
+    let number = item.and_then(|item| given.root.iter().position(|own| own == item));
+    number.map_or(Path::ROOT, |number| path.below(number))
 }
 
 fn own(item: &RootItem) -> Option<StageRef> {

@@ -16,7 +16,7 @@ use warploom_codegen::cuda::{Build, describe, print};
 use warploom_codegen::export::{CodeKind, Compiled, Manifest, ManifestError, header, named, source};
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
-use warploom_lang::files::write_whole;
+use warploom_lang::files::{NAME, write_whole};
 use warploom_runtime::nvrtc::{self, Arch, Image};
 use warploom_schedule::schedule::{Problem, RewrittenError, Schedule};
 use warploom_target::{ComputeCapability, Device};
@@ -38,6 +38,12 @@ pub struct ExportOptions {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {
+    /// The name of the package is too long.
+    #[error("the name of a package has {bytes} bytes, but a name may have at most {}; choose a shorter one", NAME.most)]
+    LongName {
+        /// The length of the name.
+        bytes: usize,
+    },
     /// The schedule is not legal on a further device.
     #[error(
         "the schedule, which was made for {made_for}, does not fit {device}; list {device} first, or export a package for \
@@ -103,6 +109,9 @@ impl Package {
         options: &ExportOptions,
     ) -> Result<Package, ExportError> {
         let (pipeline, made_for, also_for) = (problem.pipeline(), problem.device(), &options.also_for);
+        if let Some(name) = options.name.as_ref().filter(|name| name.len() as u64 > NAME.most) {
+            return Err(ExportError::LongName { bytes: name.len() });
+        }
         check_devices(problem, schedule, program, also_for)?;
         let rewritten = problem.rewritten(&schedule.rewrites)?;
         let program = named(program, options.name.as_deref().unwrap_or(pipeline.name()));

@@ -26,6 +26,7 @@ mod limits;
 mod mistakes;
 #[cfg(feature = "train")]
 mod model;
+mod names;
 mod operators;
 mod page;
 mod place;

@@ -42,6 +42,7 @@
 //! | `INPUT.stage flat shared` | a copy of the part of an input that is read below |
 //! | `FUNC registers` | below a stage: a Func that each thread computes right before the stage, for its own points |
 //!
+//! - Names may be what [`naming`](warploom_lang::naming) says, so every text that is printed can be read back.
 //! - A stage is named after its Func, followed by a number if the Func has several stages: `prod.1`.
 //! - A size is a number or `all`. It is the inner extent; the outer iteration count follows from the image sizes.
 //! - A kernel's own stage has no storage keyword, because it is stored in global memory. It is the last stage of its

@@ -27,6 +27,17 @@ impl Path {
         Path(SmallVec::from_slice(&self.0[..self.0.len().saturating_sub(1)]))
     }
 
+    /// The number of the child of the root that is this node or encloses it; `None` for the root.
+    pub fn root_child(&self) -> Option<usize> {
+        self.0.first().map(|number| *number as usize)
+    }
+
+    /// The same position below another child of the root.
+    #[must_use]
+    pub fn below(&self, root_child: usize) -> Path {
+        Path([root_child as u32].into_iter().chain(self.0.iter().skip(1).copied()).collect())
+    }
+
     /// The number of levels below the root.
     pub fn depth(&self) -> usize {
         self.0.len()

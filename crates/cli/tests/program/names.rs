@@ -1,0 +1,124 @@
+//! Names of everything in a pipeline: those that are accepted come back from every text, the others are refused.
+
+use std::fs;
+
+use crate::place::{Place, Ran};
+use warploom::prelude::*;
+
+const SIZE: &str = "--size 64x48";
+
+/// Two kernels at least, with a reduction and a copy.
+fn pipeline(name: &str, [x, y, r]: [&str; 3], stage: &str) -> Pipeline {
+    let (x, y) = (Var::new(x), Var::new(y));
+    let input = Input::f32("input", 2);
+    let r = RDom::new(vec![RRange::new(r, 0, 4)]);
+    let edge = input.repeat_edge();
+    let total = func(stage, (x, y), 0.0).over(&r, |f| f.add((x, y), edge.at((x + r.x, y))));
+    let out = func("out", (x, y), total.at((x, y)) * 2.0);
+    Pipeline::new(name, [out]).unwrap()
+}
+
+/// Runs a command on a pipeline whose JSON is changed.
+fn changed(place: &Place, from: &str, to: &str) -> Ran {
+    let json = pipeline("plain", ["x", "y", "r"], "total").to_json();
+    let json = json.replace(from, to);
+    fs::write(place.path("changed.json"), json).unwrap();
+    place.run(&format!("compile changed.json {SIZE} --device h200 --schedule default"))
+}
+
+#[test]
+fn what_is_found_under_odd_names_is_kept() {
+    let place = Place::new();
+    let odd = pipeline(" größe  3d*/\t\"x\"", ["x.0", "shared", "r.`.16"], "kernel.0");
+    fs::write(place.path("odd.json"), odd.to_json()).unwrap();
+    let flags = format!("{SIZE} --device h200");
+    let search = "--samples 3 --beam 2 --passes 1";
+    let compiled = place.run(&format!("compile odd.json {flags} {search} -o out --name odd"));
+    assert_eq!(compiled.code, 0, "{}", compiled.err);
+    let tuned =
+        place.run(&format!("tune odd.json {SIZE} --device h200 {search} --top 2 --fake fake -o best"));
+    assert_eq!(tuned.code, 0, "{}{}", tuned.out, tuned.err);
+    let best = fs::read_dir(place.path("best")).unwrap().map(|file| file.unwrap().path());
+    let best = best.filter(|file| file.extension().is_some_and(|it| it == "schedule")).next().unwrap();
+    for schedule in ["out/odd.schedule", best.strip_prefix(place.path("")).unwrap().to_str().unwrap()] {
+        let ran = place.run(&format!("sim odd.json {flags} --schedule {schedule}"));
+        assert_eq!(ran.code, 0, "{schedule}: {}", ran.err);
+    }
+}
+
+#[test]
+fn names_that_no_text_can_hold_are_refused() {
+    let place = Place::new();
+    let long = "x".repeat(70_000);
+    let too_long = "has 70000 bytes, but a name may have at most 1024; choose a shorter one";
+    let variable =
+        "be the name of a variable of `total`; use no white space, `,` or `#`, and no number before a dot";
+    let of_pipeline =
+        "cannot be the name of a pipeline; use one or more words on one line, without `,` and `#`";
+    let cases = [
+        ("\"plain\"", "\"\"".to_owned(), of_pipeline),
+        ("\"plain\"", "\"#c\"".to_owned(), of_pipeline),
+        ("\"plain\"", "\"a\\nb\"".to_owned(), "`a<U+000A>b` cannot be the name of a pipeline"),
+        ("\"plain\"", format!("\"{long}\""), too_long),
+        ("\"r\"", "\"\"".to_owned(), variable),
+        ("\"r\"", "\"#c\"".to_owned(), variable),
+        ("\"r\"", "\"0.x\"".to_owned(), variable),
+        ("\"r\"", format!("\"{long}\""), too_long),
+        ("\"x\"", "\"a b\"".to_owned(), "cannot be the name of a variable of"),
+        ("\"total\"", format!("\"{long}\""), too_long),
+        ("\"input\"", format!("\"{long}\""), too_long),
+        (
+            "\"out\"",
+            "\"total.1\"".to_owned(),
+            "`total.1` is the name of a Func and of stage 1 of `total`; rename the Func",
+        ),
+        (
+            "\"out\"",
+            "\"input.stage\"".to_owned(),
+            "`input.stage` is the name of a Func and of the copy of the input `input`; rename the Func",
+        ),
+    ];
+    for (from, to, sentence) in cases {
+        let ran = changed(&place, from, &to);
+        assert_eq!(ran.code, 3, "{from}: {}", ran.err);
+        assert!(ran.err.contains(sentence), "{from}: {}", ran.err);
+        assert!(ran.err.len() < 2_000, "{} bytes", ran.err.len());
+    }
+    assert_eq!(changed(&place, "\"total\"", "\"other.1\"").code, 0);
+    let named = place
+        .run(&format!("compile changed.json {SIZE} --device h200 --schedule default -o out --name {long}"));
+    assert_eq!(named.code, 2, "{}", named.err);
+    assert!(named.err.contains("the name of a package has 70000 bytes"), "{}", named.err);
+}
+
+/// Comments, empty lines and a layout of one's own.
+#[test]
+fn violations_name_the_line_that_somebody_wrote() {
+    let place = Place::new();
+    let schedule = "\
+# made by hand
+
+blur inline edge  # nothing to see
+
+   kernel output block x 64,
+                       y 16
+      # the rows first
+      blur_x flat shared
+
+      output threads x 64, y 64 serial y 4   # too many
+";
+    fs::write(place.path("mine.schedule"), schedule).unwrap();
+    for command in ["explain blur", "sim blur", "compile blur", "compile blur -o out", "run blur --on sim"] {
+        let ran = place.run(&format!("{command} --size 640x480 --schedule mine.schedule"));
+        assert_eq!(ran.code, 3, "{command}: {}", ran.err);
+        assert!(ran.err.contains("mine.schedule: "), "{command}: {}", ran.err);
+        let places: Vec<&str> = ran.err.lines().filter(|line| line.contains("--> ")).map(str::trim).collect();
+        assert!(places.contains(&"--> line 10, column 7"), "{command}: {}", ran.err);
+        assert!(places.iter().all(|at| at.contains("line 5,") || at.contains("line 10,")), "{}", ran.err);
+        assert!(
+            ran.err.contains("10 |       output threads x 64, y 64 serial y 4   # too many"),
+            "{}",
+            ran.err
+        );
+    }
+}
