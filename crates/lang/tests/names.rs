@@ -147,7 +147,8 @@ proptest! {
         for rewrite in rewrites {
             prop_assert_eq!(rewrite.to_string().parse::<Rewrite>().ok(), Some(rewrite));
         }
+        let stage = stage.to_string();
         let text = format!("{stage}.{}", vars[0]);
-        prop_assert_eq!(naming::split_reduction(&text), Some((stage.to_string().as_str(), vars[0].as_str())));
+        prop_assert_eq!(naming::split_reduction(&text), Some((stage.as_str(), vars[0].as_str())));
     }
 }
