@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytemuck::{AnyBitPattern, NoUninit};
 use cudarc::driver::{
     CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice,
     SyncOnDrop,
@@ -13,7 +14,8 @@ use crate::error::Error;
 /// Memory of the caller that a program reads; see [`Kernels::launch`](crate::Kernels::launch).
 ///
 /// It is made from a [`CudaView`] or a [`CudaSlice`], which stays borrowed as long as this object
-/// lives, or from an [address](DeviceBytes::at).
+/// lives, or from an [address](DeviceBytes::at). Its elements have no padding ([`NoUninit`]),
+/// because a program may read every byte.
 pub struct DeviceBytes<'a> {
     memory: Memory<Box<dyn Readable + 'a>>,
     bytes: usize,
@@ -22,7 +24,8 @@ pub struct DeviceBytes<'a> {
 /// Memory of the caller that a program writes; see [`Kernels::launch`](crate::Kernels::launch).
 ///
 /// It is made from a [`CudaViewMut`] or a [`CudaSlice`], which stays borrowed as long as this
-/// object lives, or from an [address](DeviceBytesMut::at).
+/// object lives, or from an [address](DeviceBytesMut::at). Its elements are valid with any bits
+/// ([`AnyBitPattern`]), because a program may write any: not `bool`, for which `u8` can stand.
 pub struct DeviceBytesMut<'a> {
     memory: Memory<Box<dyn Writable + 'a>>,
     bytes: usize,
@@ -74,6 +77,9 @@ impl<'a> DeviceBytes<'a> {
     /// Until all runs that use this memory have finished, it must exist and be readable by kernels
     /// of the GPU's context. Only work that is ordered with those runs, on the same stream or by
     /// events, may write it.
+    ///
+    /// If the stream is being captured, every launch of the graph is such a run, though it is no
+    /// `unsafe` call: the memory must exist until the last one has finished.
     pub unsafe fn at(address: u64, bytes: usize) -> DeviceBytes<'static> {
         DeviceBytes { memory: Memory::Address(address), bytes }
     }
@@ -107,7 +113,10 @@ impl<'a> DeviceBytesMut<'a> {
     ///
     /// Until all runs that use this memory have finished, it must exist and be writable by kernels
     /// of the GPU's context. Only work that is ordered with those runs, on the same stream or by
-    /// events, may access it.
+    /// events, may access it. Any bits must be valid for whoever reads it.
+    ///
+    /// If the stream is being captured, every launch of the graph is such a run, though it is no
+    /// `unsafe` call: the memory must exist until the last one has finished.
     pub unsafe fn at(address: u64, bytes: usize) -> DeviceBytesMut<'static> {
         DeviceBytesMut { memory: Memory::Address(address), bytes }
     }
@@ -138,27 +147,27 @@ fn some_second<A, B>((first, second): (A, B)) -> (A, Option<B>) {
     (first, Some(second))
 }
 
-impl<'a, T: 'a> From<CudaView<'a, T>> for DeviceBytes<'a> {
+impl<'a, T: NoUninit> From<CudaView<'a, T>> for DeviceBytes<'a> {
     fn from(view: CudaView<'a, T>) -> DeviceBytes<'a> {
         let bytes = view.num_bytes();
         DeviceBytes { memory: Memory::View(Box::new(view)), bytes }
     }
 }
 
-impl<'a, T> From<&'a CudaSlice<T>> for DeviceBytes<'a> {
+impl<'a, T: NoUninit> From<&'a CudaSlice<T>> for DeviceBytes<'a> {
     fn from(slice: &'a CudaSlice<T>) -> DeviceBytes<'a> {
         slice.as_view().into()
     }
 }
 
-impl<'a, T: 'a> From<CudaViewMut<'a, T>> for DeviceBytesMut<'a> {
+impl<'a, T: AnyBitPattern> From<CudaViewMut<'a, T>> for DeviceBytesMut<'a> {
     fn from(view: CudaViewMut<'a, T>) -> DeviceBytesMut<'a> {
         let bytes = view.num_bytes();
         DeviceBytesMut { memory: Memory::View(Box::new(view)), bytes }
     }
 }
 
-impl<'a, T> From<&'a mut CudaSlice<T>> for DeviceBytesMut<'a> {
+impl<'a, T: AnyBitPattern> From<&'a mut CudaSlice<T>> for DeviceBytesMut<'a> {
     fn from(slice: &'a mut CudaSlice<T>) -> DeviceBytesMut<'a> {
         slice.as_view_mut().into()
     }

@@ -180,6 +180,17 @@ pub enum Error {
         /// The name of the input or output.
         what: String,
     },
+    /// A shared input that was uploaded to a different context than the program's.
+    #[error(
+        "the memory for `{what}` was uploaded to another context than the one that `{program}` is loaded in: upload it \
+         with the Gpu that loads the program"
+    )]
+    OtherGpu {
+        /// The name of the input.
+        what: String,
+        /// The name of the program.
+        program: String,
+    },
     /// A stream that belongs to a different context than the kernels.
     #[error(
         "the stream belongs to another context than the kernels of `{program}`: load them with a Gpu of its context"
@@ -210,10 +221,10 @@ pub enum Error {
         /// The name of the program.
         program: String,
     },
-    /// Memory with events that cannot be captured.
+    /// Borrowed memory in a launch that becomes part of a graph, which can outlive it.
     #[error(
-        "the stream is being captured, and the events that cudarc keeps with the memory of `{what}` would break the \
-         capture: turn event tracking of the context off, or pass the memory by its address"
+        "the stream is being captured, and the graph would not keep the memory of `{what}`, which is only borrowed: pass \
+         it by its address (DeviceBytes::at) and keep it as long as the graph"
     )]
     Captured {
         /// The name of the input or output.

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudarc::driver::sys::{CUevent_flags, CUgraphInstantiate_flags, CUstreamCaptureMode};
-use cudarc::driver::{CudaGraph, CudaStream};
+use cudarc::driver::CudaStream;
+use cudarc::driver::sys::CUevent_flags;
 use warploom_target::Program;
 use warploom_target::program::{Buffer, Role};
 
 use crate::capture::is_capturing;
 use crate::error::{Doing, Error};
+use crate::graph::Graph;
 use crate::kernels::{KernelFacts, Kernels};
 use crate::launch::Launches;
 use crate::memory::{Allocation, DeviceBuffer};
@@ -47,7 +48,7 @@ impl Slot {
 /// hold arbitrary bytes. Dropping it waits for pending runs.
 pub struct Executable {
     /// Captured when first needed; dropped before what it refers to.
-    graph: Option<CudaGraph>,
+    graph: Option<Graph>,
     kernels: Kernels,
     workspace: Workspace,
     /// One entry per buffer of the program; `None` for temporaries, which are in the workspace.
@@ -216,7 +217,7 @@ impl Executable {
     ///
     /// # Errors
     ///
-    /// If the capture or a kernel fails. The default stream cannot be captured.
+    /// If the capture or a kernel fails.
     pub fn replay(&mut self) -> Result<(), Error> {
         self.enqueue_graph()?;
         self.stream().synchronize().doing("replay the graph")
@@ -260,16 +261,16 @@ impl Executable {
     }
 
     fn enqueue(&self) -> Result<(), Error> {
-        self.enqueue_as(self.kernels.kind())
+        self.enqueue_as(self.stream(), self.kernels.kind())
     }
 
-    fn enqueue_as(&self, kind: Launches) -> Result<(), Error> {
+    fn enqueue_as(&self, stream: &CudaStream, kind: Launches) -> Result<(), Error> {
         let params = self.workspace.params_address();
-        self.kernels.loaded().enqueue(self.stream(), &self.addresses(), params, kind)
+        self.kernels.loaded().enqueue(stream, &self.addresses(), params, kind)
     }
 
     /// The graph; `None` for a program without launches.
-    fn captured(&mut self) -> Result<Option<&CudaGraph>, Error> {
+    fn captured(&mut self) -> Result<Option<&Graph>, Error> {
         if self.graph.is_none() {
             self.graph = self.capture()?;
         }
@@ -277,31 +278,21 @@ impl Executable {
     }
 
     fn enqueue_graph(&mut self) -> Result<(), Error> {
-        match self.captured()? {
-            Some(graph) => graph.launch().doing("launch the graph"),
-            None => Ok(()),
-        }
+        let stream = self.stream().clone();
+        self.captured()?.map_or(Ok(()), |graph| graph.launch(&stream))
     }
 
     /// A graph with early launches, or without them if the driver refuses it.
-    fn capture(&self) -> Result<Option<CudaGraph>, Error> {
+    fn capture(&self) -> Result<Option<Graph>, Error> {
         match self.capture_as(self.kernels.kind()) {
             Err(_) if self.early_launches() > 0 => self.capture_as(Launches::Plain),
             captured => captured,
         }
     }
 
-    fn capture_as(&self, kind: Launches) -> Result<Option<CudaGraph>, Error> {
-        let (doing, stream) = ("capture the launches", self.stream());
-        stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).doing(doing)?;
-        let launched = self.enqueue_as(kind);
-        // The capture must end even if a launch failed.
-        let graph = stream.end_capture(CUgraphInstantiate_flags(0));
-        launched?;
-        let graph = graph.doing(doing)?;
-        if let Some(graph) = &graph {
-            graph.upload().doing(doing)?;
-        }
+    fn capture_as(&self, kind: Launches) -> Result<Option<Graph>, Error> {
+        let graph = Graph::capture(self.stream().context(), |stream| self.enqueue_as(stream, kind))?;
+        graph.iter().try_for_each(|graph| graph.upload(self.stream()))?;
         Ok(graph)
     }
 
@@ -392,6 +383,10 @@ fn slot(kernels: &Kernels, buffer: &Buffer, inputs: &[DeviceBuffer]) -> Result<O
     };
     match given {
         None => Ok(Some(Slot::Own(kernels.memory().allocate(&buffer.name, buffer.bytes())?))),
+        Some(given) if given.allocation().context() != kernels.memory().stream.context() => {
+            let (what, program) = (buffer.name.clone(), kernels.program().name.clone());
+            Err(Error::OtherGpu { what, program })
+        }
         Some(given) if given.bytes() == buffer.bytes() => Ok(Some(Slot::Shared(given.clone()))),
         Some(given) => {
             let (what, expected) = (buffer.name.clone(), buffer.bytes());

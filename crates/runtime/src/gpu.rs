@@ -61,8 +61,7 @@ impl Gpu {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The default stream works too, but it cannot be captured: [`Executable::replay`] and graph
-    /// timing then fail.
+    /// The default stream works too, but launches on it cannot become part of a graph of the caller.
     ///
     /// # Errors
     ///
@@ -142,12 +141,12 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// As [`Gpu::load`], and if an input has the wrong size.
+    /// As [`Gpu::load`], and if an input has the wrong size or was uploaded to another context.
     pub fn load_with(&self, program: &Program, inputs: &[DeviceBuffer]) -> Result<Executable, Error> {
         Executable::new(Kernels::new(self, program)?, inputs)
     }
 
-    /// Copies bytes to the device, to be shared by programs. `what` names them in messages.
+    /// Copies bytes to the device, to be shared by programs in this context. `what` names them in messages.
     ///
     /// # Errors
     ///

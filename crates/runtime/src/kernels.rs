@@ -140,9 +140,9 @@ impl Kernels {
     /// launch disturbs a replay, and this object, the workspace and the graph may be dropped in any
     /// order. Two instances of the same graph share that memory and must not run at the same time.
     ///
-    /// If the workspace was used before, this waits for that use. cudarc's events cannot be captured:
-    /// either the context's event tracking is off (or the context has only one stream), or the
-    /// memory is given by address.
+    /// If the workspace was used before, this waits for that use. Inputs and outputs are given by
+    /// address ([`DeviceBytes::at`]): cudarc's graph can be launched after a borrow has ended, so
+    /// keeping that memory is up to the caller.
     ///
     /// # Errors
     ///
@@ -280,7 +280,8 @@ impl Kernels {
             if !Arc::ptr_eq(context, ours) {
                 return Err(Error::OtherContext { what });
             }
-            if capturing && context.is_managing_stream_synchronization() {
+            // The graph would not hold the borrow.
+            if capturing {
                 return Err(Error::Captured { what });
             }
         }

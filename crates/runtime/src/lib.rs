@@ -68,6 +68,19 @@
 //! given: `&mut` prevents two of them from using one workspace at the same time, and the caller
 //! orders what they do with the same memory.
 //!
+//! # What safe code can rely on
+//!
+//! A [`Program`](warploom_target::Program) is code, and a GPU runs it with the rights of the process,
+//! like a library that is loaded. Code generation guarantees that kernels stay inside the buffers that
+//! their program declares; whoever writes a program by hand guarantees the same. All else is checked
+//! here or by the compiler: sizes, alignment, overlaps and contexts of memory, that borrowed memory
+//! outlives a launch, and that any bits are valid where a program writes
+//! ([`bytemuck::AnyBitPattern`]). Nothing checks memory that is given by address, which is `unsafe`.
+//!
+//! Borrowed memory cannot become part of a graph: `CudaGraph::launch` of cudarc is safe, and the graph
+//! holds no borrow. A stream whose capture another thread begins at the same moment is beyond this
+//! check, so no thread may launch on a stream while another begins to capture it.
+//!
 //! This is the only crate of the workspace with `unsafe` code, which calls NVIDIA's libraries.
 
 mod borrowed;
@@ -78,6 +91,7 @@ mod driver;
 mod error;
 mod executable;
 mod gpu;
+mod graph;
 mod kernels;
 mod launch;
 mod launcher;
@@ -96,7 +110,8 @@ mod workspace;
 /// without panicking.
 pub mod cuda {
     pub use cudarc::driver::{
-        CudaContext, CudaEvent, CudaGraph, CudaSlice, CudaStream, CudaView, CudaViewMut, DriverError, sys,
+        CudaContext, CudaEvent, CudaGraph, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr,
+        DevicePtrMut, DriverError, sys,
     };
 }
 

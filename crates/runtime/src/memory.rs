@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::sys::CUresult;
-use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError, result};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DriverError, result};
 
 use crate::capture::{drop_released, is_capturing};
 use crate::error::{Doing, Error};
@@ -176,6 +176,11 @@ impl Allocation {
     /// The device address, for kernel arguments.
     pub(crate) fn address(&self) -> u64 {
         self.address
+    }
+
+    /// The context that the memory belongs to.
+    pub(crate) fn context(&self) -> &Arc<CudaContext> {
+        self.memory.stream.context()
     }
 
     /// The size in bytes that was asked for.

@@ -6,9 +6,14 @@
 //! GPU fails the test instead.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::error::Error;
+use bytemuck::Pod;
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DeviceRepr};
+
+use crate::caller::{DeviceBytes, DeviceBytesMut};
+use crate::error::{Doing, Error};
 use crate::gpu::Gpu;
 use crate::nvrtc;
 
@@ -32,6 +37,59 @@ pub fn has_nvrtc(test: &str) -> bool {
 pub fn gpu(test: &str) -> Option<Gpu> {
     let both = Gpu::new(0).and_then(|gpu| nvrtc::version().map(|_| gpu));
     present(test, "WARPLOOM_REQUIRE_GPU", both)
+}
+
+/// Device memory that is never freed, so that graphs may use it for ever.
+#[derive(Debug)]
+pub struct Leaked<T> {
+    stream: Arc<CudaStream>,
+    slice: std::mem::ManuallyDrop<CudaSlice<T>>,
+    address: u64,
+}
+
+impl<T: Pod + DeviceRepr> Leaked<T> {
+    /// Copies values to the device, for kernels on this stream, and waits.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room.
+    pub fn new(stream: &Arc<CudaStream>, values: &[T]) -> Result<Leaked<T>, Error> {
+        let doing = "copy data to the device";
+        let slice = std::mem::ManuallyDrop::new(stream.clone_htod(values).doing(doing)?);
+        stream.synchronize().doing(doing)?;
+        let address = slice.device_ptr(stream).0;
+        Ok(Leaked { stream: stream.clone(), slice, address })
+    }
+
+    /// As an input of kernels on the stream.
+    pub fn input(&self) -> DeviceBytes<'static> {
+        // SAFETY: it is never freed, and what this object writes is ordered on the same stream.
+        unsafe { DeviceBytes::at(self.address, self.slice.num_bytes()) }
+    }
+
+    /// As an output of kernels on the stream.
+    pub fn output(&self) -> DeviceBytesMut<'static> {
+        // SAFETY: as above, and any bits are valid.
+        unsafe { DeviceBytesMut::at(self.address, self.slice.num_bytes()) }
+    }
+
+    /// Replaces the values, in the order of the stream.
+    ///
+    /// # Errors
+    ///
+    /// If the driver fails.
+    pub fn write(&mut self, values: &[T]) -> Result<(), Error> {
+        self.stream.memcpy_htod(values, &mut *self.slice).doing("copy data to the device")
+    }
+
+    /// The values after everything that was enqueued on the stream.
+    ///
+    /// # Errors
+    ///
+    /// If the driver or an earlier kernel fails.
+    pub fn read(&self) -> Result<Vec<T>, Error> {
+        self.stream.clone_dtoh(&*self.slice).doing("copy data from the device")
+    }
 }
 
 fn present<T>(test: &str, variable: &str, found: Result<T, Error>) -> Option<T> {

@@ -287,7 +287,8 @@ impl Compiled {
     ///
     /// While the stream is being captured, the run becomes part of the caller's graph, with its
     /// memory and Params. This requires kernels for these sizes, either from an earlier launch or
-    /// because these are the scheduled sizes, and memory without events (see [`Kernels::launch`]).
+    /// because these are the scheduled sizes, and memory that is given by address
+    /// ([`DeviceBytes::at`](warploom_runtime::DeviceBytes::at)), which the caller keeps as long as the graph.
     /// The graph keeps the kernels and the device memory for temporaries until it is destroyed, and
     /// nothing else uses that memory. So it can be launched on any stream, beside other launches,
     /// and outlives this object.

@@ -1,5 +1,6 @@
 //! Inputs and outputs in the caller's device memory.
 
+use bytemuck::{AnyBitPattern, NoUninit};
 use thiserror::Error;
 use warploom_lang::{Pipeline, Realisation, Region, Scalar, Type};
 use warploom_runtime::cuda::{CudaView, CudaViewMut};
@@ -43,7 +44,7 @@ pub(crate) struct Shape {
 
 impl<'a> DeviceInput<'a> {
     /// An input in memory managed by cudarc: `image.as_view()`, or a slice of it.
-    pub fn new<T: Scalar>(region: Region, memory: CudaView<'a, T>) -> DeviceInput<'a> {
+    pub fn new<T: Scalar + NoUninit>(region: Region, memory: CudaView<'a, T>) -> DeviceInput<'a> {
         DeviceInput::of_bytes(T::TYPE, region, memory.into())
     }
 
@@ -71,8 +72,9 @@ impl<'a> DeviceInput<'a> {
 }
 
 impl<'a> DeviceOutput<'a> {
-    /// An output in memory managed by cudarc: `image.as_view_mut()`, or a slice of it.
-    pub fn new<T: Scalar>(region: Region, memory: CudaViewMut<'a, T>) -> DeviceOutput<'a> {
+    /// An output in memory managed by cudarc: `image.as_view_mut()`, or a slice of it. An output of
+    /// `bool` is written to bytes: `DeviceOutput::of_bytes(Type::Bool, region, bytes.as_view_mut().into())`.
+    pub fn new<T: Scalar + AnyBitPattern>(region: Region, memory: CudaViewMut<'a, T>) -> DeviceOutput<'a> {
         DeviceOutput::of_bytes(T::TYPE, region, memory.into())
     }
 

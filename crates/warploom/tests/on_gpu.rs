@@ -9,9 +9,10 @@ use warploom::codegen::ir::Role;
 use warploom::interp::compare::{Tolerance, compare};
 use warploom::lang::{Param, Type};
 use warploom::prelude::*;
+use warploom::runtime::Gpu;
 use warploom::runtime::cuda::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use warploom::runtime::cuda::{CudaContext, CudaSlice, CudaStream};
-use warploom::runtime::{Gpu, testing};
+use warploom::runtime::testing::{self, Leaked};
 use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
 use warploom::tune::cache::Cache;
@@ -108,6 +109,21 @@ fn stream(test: &str) -> Option<Arc<CudaStream>> {
 
 fn poisoned(stream: &Arc<CudaStream>) -> CudaSlice<f32> {
     stream.clone_htod(&vec![f32::NAN; points()]).expect("there is room")
+}
+
+/// Memory that a graph may use.
+fn leaked(stream: &Arc<CudaStream>) -> Leaked<f32> {
+    Leaked::new(stream, &vec![f32::NAN; points()]).expect("there is room")
+}
+
+fn launch_leaked(
+    compiled: &Compiled,
+    stream: &CudaStream,
+    from: &Leaked<f32>,
+    to: &Leaked<f32>,
+) -> Result<(), RunError> {
+    let input = DeviceInput::of_bytes(Type::F32, whole(), from.input());
+    compiled.launch(stream, &[input], &mut [DeviceOutput::of_bytes(Type::F32, whole(), to.output())])
 }
 
 fn launch(
@@ -226,36 +242,41 @@ fn launches_are_captured_in_the_callers_graph() {
     let device = Device::detect_or("h200").expect("it is known");
     let backend = Backend::on(&stream).expect("there is a GPU");
     let mut compiled = scheduled_blur(&device).compile_for(backend).expect("it can be compiled");
-    let mut source = poisoned(&stream);
-    let (mut soft, mut softer) = (poisoned(&stream), poisoned(&stream));
+    let mut source = leaked(&stream);
+    let (soft, softer) = (leaked(&stream), leaked(&stream));
+    let (borrowed, mut dropped) = (poisoned(&stream), poisoned(&stream));
     stream.synchronize().expect("it was copied");
     stream
         .begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
         .expect("it can be captured");
-    launch(&compiled, &stream, &[&source], &mut soft).expect("there are kernels");
-    launch(&compiled, &stream, &[&soft], &mut softer).expect("there are kernels");
+    launch_leaked(&compiled, &stream, &source, &soft).expect("there are kernels");
+    launch_leaked(&compiled, &stream, &soft, &softer).expect("there are kernels");
     let other_size = {
         let part = Region::of_extents(&[10, 10]);
-        let input = DeviceInput::new(part.clone(), source.slice(..100));
-        compiled.launch(&stream, &[input], &mut [DeviceOutput::new(part, soft.slice_mut(..100))])
+        let input = DeviceInput::new(part.clone(), borrowed.slice(..100));
+        compiled.launch(&stream, &[input], &mut [DeviceOutput::new(part, dropped.slice_mut(..100))])
     };
+    let outlived = launch(&compiled, &stream, &[&borrowed], &mut dropped);
     let graph =
         stream.end_capture(CUgraphInstantiate_flags(0)).expect("it ended").expect("there are launches");
     assert!(
         matches!(other_size, Err(RunError::Memory(DeviceMemoryError::Capturing { .. }))),
         "{other_size:?}"
     );
+    let outlived = outlived.expect_err("the graph would not keep it").to_string();
+    assert!(outlived.contains("the graph would not keep the memory of `input`"), "{outlived}");
+    drop((borrowed, dropped));
     for frame in 0..2 {
         let image = image(&whole(), frame);
-        stream.memcpy_htod(samples(&image), &mut source).expect("it fits");
+        source.write(samples(&image)).expect("it fits");
         graph.launch().expect("it was captured");
         let once = blurred(&image, 0.125);
-        agree_with(stream.clone_dtoh(&soft).expect("it was written"), &once);
-        agree_with(stream.clone_dtoh(&softer).expect("it was written"), &blurred(&once, 0.125));
+        agree_with(soft.read().expect("it was written"), &once);
+        agree_with(softer.read().expect("it was written"), &blurred(&once, 0.125));
         // Another Param is for what comes next, and not for the graph.
         compiled.set_param("gain", 1f32).expect("it is a Param");
-        launch(&compiled, &stream, &[&source], &mut soft).expect("it fits");
-        agree_with(stream.clone_dtoh(&soft).expect("it was written"), &blurred(&image, 1.0));
+        launch_leaked(&compiled, &stream, &source, &soft).expect("it fits");
+        agree_with(soft.read().expect("it was written"), &blurred(&image, 1.0));
     }
     drop(graph);
 }
@@ -459,20 +480,18 @@ fn a_graph_is_replayed_between_eager_launches() {
     // Every thread has a stream of its own, though the context has none that keeps events.
     let stream = CudaContext::new(0).expect("there is a GPU").per_thread_stream();
     let compiled = blur_in_two_kernels(Backend::on(&stream).expect("it is there"), None);
-    let mut source = poisoned(&stream);
-    let mut output = poisoned(&stream);
-    stream.synchronize().expect("it was copied");
+    let (mut source, output) = (leaked(&stream), leaked(&stream));
     stream
         .begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
         .expect("it can be captured");
-    launch(&compiled, &stream, &[&source], &mut output).expect("there are kernels");
+    launch_leaked(&compiled, &stream, &source, &output).expect("there are kernels");
     let graph =
         stream.end_capture(CUgraphInstantiate_flags(0)).expect("it ended").expect("there are launches");
     let mut replay = |frame| {
         let image = image(&whole(), frame);
-        stream.memcpy_htod(samples(&image), &mut source).expect("it fits");
+        source.write(samples(&image)).expect("it fits");
         graph.launch().expect("it was captured");
-        agree_with(stream.clone_dtoh(&output).expect("it was written"), &blurred(&image, 0.125));
+        agree_with(output.read().expect("it was written"), &blurred(&image, 0.125));
     };
     thread::scope(|scope| {
         let eager = scope.spawn(|| (1..5).for_each(|frame| blur_often(&compiled, &stream, frame, 0.5)));

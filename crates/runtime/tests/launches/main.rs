@@ -1,6 +1,7 @@
 //! Launches on streams and memory of the caller, from several streams and threads and in graphs.
 //! Without a device, every test that needs one reports that it was skipped.
 
+mod contexts;
 mod early;
 #[path = "../support/mod.rs"]
 mod support;
@@ -12,9 +13,8 @@ use std::time::{Duration, Instant};
 use warploom_runtime::cuda::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use warploom_runtime::cuda::{CudaContext, CudaGraph, CudaSlice, CudaStream};
 use warploom_runtime::nvrtc;
-use warploom_runtime::{
-    DeviceBytes, DeviceBytesMut, Error, Gpu, Kernels, Launcher, Workspace, is_capturing, testing,
-};
+use warploom_runtime::testing::{self, Leaked};
+use warploom_runtime::{DeviceBytes, DeviceBytesMut, Error, Gpu, Kernels, Launcher, Workspace, is_capturing};
 use warploom_target::program::{Code, Kernel, Program, Role, Step};
 
 use support::{ELEMENTS, buffer, cube, kernel};
@@ -82,6 +82,16 @@ impl Single {
         let params = [factor.to_bits()];
         kernels.launch(stream, workspace, &[&from.into()], &mut [&mut to.into()], &params)
     }
+
+    fn launch_leaked(&mut self, from: &Leaked<f32>, to: &Leaked<f32>, factor: f32) -> Result<(), Error> {
+        let Single { kernels, workspace, stream } = self;
+        kernels.launch(stream, workspace, &[&from.input()], &mut [&mut to.output()], &[factor.to_bits()])
+    }
+}
+
+/// Memory that a graph may use.
+fn leaked(stream: &Arc<CudaStream>) -> Leaked<f32> {
+    Leaked::new(stream, &ramp()).expect("there is room")
 }
 
 fn begin(stream: &CudaStream) {
@@ -153,41 +163,39 @@ fn gpu_launches_become_part_of_a_graph() {
     let gpu = Gpu::on(&stream).unwrap();
     let (mut captured, mut eager) = (Single::new(&gpu, &cube()), Single::new(&gpu, &cube()));
     let launcher = Launcher::new(gpu.load_kernels(&cube()).unwrap());
-    let image = stream.clone_htod(&ramp()).unwrap();
-    let (mut once, mut twice) =
-        (stream.alloc_zeros::<f32>(ELEMENTS).unwrap(), stream.alloc_zeros(ELEMENTS).unwrap());
+    let (image, once, twice) = (leaked(&stream), leaked(&stream), leaked(&stream));
+    let borrowed = stream.clone_htod(&ramp()).unwrap();
+    let mut dropped = stream.alloc_zeros::<f32>(ELEMENTS).unwrap();
 
     let (compiled, _) = nvrtc::compile_program(&cube(), gpu.arch().unwrap()).unwrap();
+    // SAFETY: everything below is on one stream. Without events, borrowed memory could be captured.
+    unsafe { context.disable_event_tracking() };
     begin(&stream);
     assert!(gpu.is_capturing().unwrap() && is_capturing(&stream).unwrap());
-    let tracked = captured.launch(&image, &mut once, 2.0).unwrap_err();
-    assert!(matches!(tracked, Error::Captured { .. }), "{tracked}");
+    let refused = captured.launch(&borrowed, &mut dropped, 2.0).unwrap_err();
+    assert!(matches!(refused, Error::Captured { .. }), "{refused}");
     let late = gpu.load(&compiled).unwrap_err();
     assert!(matches!(late, Error::LoadedInCapture { .. }), "{late}");
     let waits = launcher.run(&[vec![0; 4 * ELEMENTS]], &[0]).unwrap_err();
     assert!(matches!(waits, Error::HostInCapture { .. }), "{waits}");
-    end(&stream);
-
-    // SAFETY: everything below is on one stream.
-    unsafe { context.disable_event_tracking() };
-    begin(&stream);
-    captured.launch(&image, &mut once, 2.0).unwrap();
-    captured.launch(&once, &mut twice, 0.25).unwrap();
+    captured.launch_leaked(&image, &once, 2.0).unwrap();
+    captured.launch_leaked(&once, &twice, 0.25).unwrap();
     let graph = end(&stream).unwrap();
     // SAFETY: as before.
     unsafe { context.enable_event_tracking() };
-    assert_eq!(stream.clone_dtoh(&twice).unwrap(), vec![0.0; ELEMENTS], "nothing has run");
-    let refused = captured.launch(&image, &mut twice, 3.0).unwrap_err();
+    drop((borrowed, dropped));
+    assert_eq!(twice.read().unwrap(), ramp(), "nothing has run");
+    let refused = captured.launch_leaked(&image, &twice, 3.0).unwrap_err();
     assert!(matches!(refused, Error::WorkspaceInGraph { .. }), "{refused}");
     // The graph keeps what it needs.
     drop(captured);
     for _ in 0..2 {
         graph.launch().unwrap();
-        assert_eq!(stream.clone_dtoh(&once).unwrap(), times(8.0));
-        assert_eq!(stream.clone_dtoh(&twice).unwrap(), times(0.125));
+        assert_eq!(once.read().unwrap(), times(8.0));
+        assert_eq!(twice.read().unwrap(), times(0.125));
         // Neither program sees the params of the other.
-        eager.launch(&image, &mut twice, 3.0).unwrap();
-        assert_eq!(stream.clone_dtoh(&twice).unwrap(), times(27.0));
+        eager.launch_leaked(&image, &twice, 3.0).unwrap();
+        assert_eq!(twice.read().unwrap(), times(27.0));
     }
     drop(graph);
 }
@@ -310,20 +318,15 @@ fn gpu_graphs_are_replayed_between_eager_launches() {
     let launcher = Launcher::new(gpu.load_kernels(&relay()).unwrap());
     let context = gpu.stream().context();
     let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
-    let image = stream.clone_htod(&ramp()).unwrap().leak();
-    let outputs = [(); 2].map(|()| stream.alloc_zeros::<f32>(ELEMENTS).unwrap().leak());
-    stream.synchronize().unwrap();
-    // SAFETY: the memory is never freed, and the graph alone uses it, on one stream.
-    let (image, mut written) = unsafe {
-        let written = outputs.map(|output| DeviceBytesMut::at(output, 4 * ELEMENTS));
-        (DeviceBytes::at(image, 4 * ELEMENTS), written)
-    };
+    let image = leaked(&stream);
+    let outputs = [(); 2].map(|()| leaked(&stream));
     // The eager launches begin before the capture and go on during it.
     let before = relayed(&launcher, &other, 3.0, 2);
     let mut during = other.alloc_zeros::<f32>(ELEMENTS).unwrap();
     begin(&stream);
-    for (factor, output) in [2.0f32, 0.5].into_iter().zip(&mut written) {
-        launcher.launch(&stream, &[&image], &mut [output], &[factor.to_bits()]).unwrap();
+    for (factor, output) in [2.0f32, 0.5].into_iter().zip(&outputs) {
+        let (input, output) = (&image.input(), &mut output.output());
+        launcher.launch(&stream, &[input], &mut [output], &[factor.to_bits()]).unwrap();
     }
     let eager =
         launcher.launch(&other, &[&(&before).into()], &mut [&mut (&mut during).into()], &[3.0f32.to_bits()]);
@@ -333,15 +336,15 @@ fn gpu_graphs_are_replayed_between_eager_launches() {
         graph.launch().unwrap();
         let beside = relayed(&launcher, &other, 3.0, 3);
         assert_eq!(other.clone_dtoh(&beside).unwrap(), times(729.0));
-        for (output, factor) in outputs.into_iter().zip([4.0, 0.25]) {
-            assert_eq!(downloaded(&stream, output), times(factor));
+        for (output, factor) in outputs.iter().zip([4.0, 0.25]) {
+            assert_eq!(output.read().unwrap(), times(factor));
         }
     }
     assert_eq!(other.clone_dtoh(&during).unwrap(), times(729.0));
     // The graph needs neither the launcher nor the code that it would load again.
     drop(launcher);
     graph.launch().unwrap();
-    assert_eq!(downloaded(&stream, outputs[0]), times(4.0));
+    assert_eq!(outputs[0].read().unwrap(), times(4.0));
     // Its memory returns when it is destroyed: one workspace, which both of its launches had.
     gpu.trim().unwrap();
     drop(graph);
@@ -353,15 +356,6 @@ fn gpu_graphs_are_replayed_between_eager_launches() {
     }
     let kept = gpu.kept_bytes();
     assert!((workspace..2 * workspace).contains(&kept), "{kept}");
-}
-
-/// Reads leaked memory.
-fn downloaded(stream: &Arc<CudaStream>, address: u64) -> Vec<f32> {
-    // SAFETY: it was allocated with this size, and it is leaked again.
-    let slice = unsafe { stream.upgrade_device_ptr::<f32>(address, ELEMENTS) };
-    let data = stream.clone_dtoh(&slice).expect("it was written");
-    assert_eq!(slice.leak(), address);
-    data
 }
 
 #[test]
