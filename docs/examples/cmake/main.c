@@ -13,7 +13,8 @@ static float picture[WIDTH * HEIGHT];
 static void check(CUresult result, const char *doing)
 {
     if (result != CUDA_SUCCESS) {
-        fprintf(stderr, "could not %s: CUDA error %d\n", doing, (int)result);
+        /* Every package says the same. */
+        fprintf(stderr, "could not %s: %s\n", doing, brighten_error(result));
         exit(1);
     }
 }

@@ -10,7 +10,7 @@
 static void check(CUresult result, const char *doing)
 {
     if (result != CUDA_SUCCESS) {
-        throw std::runtime_error(std::string("could not ") + doing + ": CUDA error " + std::to_string(result));
+        throw std::runtime_error(std::string("could not ") + doing + ": " + brighten_error(result));
     }
 }
 

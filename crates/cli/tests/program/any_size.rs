@@ -145,8 +145,12 @@ fn one_package_launches_what_each_size_needs() {
         }
         let place = Place::new();
         let said = Export::of_main(&place, &manifest, &main(&manifest, &runs)).run("");
-        let mut said = said.into_iter().filter(|line| line.starts_with("launch") || line.starts_with("ran"));
+        let shown = |line: &String| ["allocated", "launch", "ran"].iter().any(|word| line.starts_with(word));
+        let mut said = said.into_iter().filter(shown);
         for (run, (sizes, strides)) in (0..).zip(&runs) {
+            let described = describe_at(&program, Build::Timing, sizes, strides).unwrap();
+            let bytes = manifest.workspace_bytes_at(&described);
+            assert_eq!(said.next(), Some(format!("allocated 0, {bytes}")), "{app} at {sizes:?}");
             for expected in launches(&program, &manifest, sizes, strides, run) {
                 assert_eq!(said.next(), Some(expected), "{app} at {sizes:?}");
             }
@@ -159,7 +163,7 @@ fn one_package_launches_what_each_size_needs() {
 /// Sizes and strides that cannot be used are refused, and nothing is launched.
 #[test]
 fn bad_sizes_and_strides_launch_nothing() {
-    let (program, manifest) = package("blur", &[], &[("W", 8, 9000), ("H", 8, 9000)]);
+    let (program, manifest) = package("blur", &[], &[("W", 8, 40_000), ("H", 8, 40_000)]);
     let dense = |sizes: [i64; 2]| (sizes.to_vec(), Strides::default());
     let strided = |strides: [i64; 2]| {
         let of = |decl: &warploom::codegen::ir::BufferDecl| {
@@ -169,8 +173,10 @@ fn bad_sizes_and_strides_launch_nothing() {
     };
     let runs = [
         dense([7, 32]),
-        dense([64, 9001]),
+        dense([64, 40_001]),
         dense([-1, 32]),
+        // Each is in its range.
+        dense([40_000, 40_000]),
         strided([1, 63]),
         strided([2, 200]),
         strided([1, -64]),
@@ -180,10 +186,50 @@ fn bad_sizes_and_strides_launch_nothing() {
     let place = Place::new();
     let said = Export::of_main(&place, &manifest, &main(&manifest, &runs)).run("");
     assert!(said.iter().all(|line| !line.starts_with("launch")), "{said:?}");
-    let refused = said.iter().filter(|line| *line == "ran 1").count();
-    assert_eq!(refused, runs.len(), "{said:?}");
+    let refused: Vec<&str> = said.iter().filter_map(|line| line.strip_prefix("ran ")).collect();
+    assert_eq!(refused, [["1003"; 4].as_slice(), &["1004"; 5]].concat(), "sizes, then strides: {said:?}");
     for (sizes, strides) in &runs {
         assert!(describe_at(&program, Build::Timing, sizes, strides).is_err(), "{sizes:?} {strides:?}");
+    }
+}
+
+/// The summary says which sizes its figures are of, and those of one size are what kernels for that size have.
+#[test]
+fn summaries_say_which_sizes_they_are_of() {
+    let place = Place::new();
+    let ranges = "--dynamic W=64..8192,H=64..8192 --size 640x480 --schedule default --device h200";
+    let ran = place.run(&format!("--quiet compile harris {ranges} -o ."));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.out.starts_with("harris for H200 (sm_90), for any sizes W=64..8192, H=64..8192\n"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("\nharris at W=640, H=480 for H200 (sm_90): "), "{}", ran.out);
+    let explained = place.run(&format!("explain harris {ranges}"));
+    assert_eq!(explained.code, 0, "{}", explained.err);
+    let table = ran.out.split("\nharris at").next().unwrap();
+    assert!(explained.out.starts_with(table), "{}", explained.out);
+
+    let report = place.json(&format!("--quiet compile harris {ranges} -o . --json"));
+    let fixed = place
+        .json("--quiet compile harris --pitch --size 640x480 --schedule default --device h200 -o . --json");
+    assert!(fixed["ranges"].is_null());
+    for field in ["launches", "workspace_bytes", "predicted_us"] {
+        assert_eq!(report[field], fixed[field], "{field}");
+    }
+    let grids = |report: &serde_json::Value| -> Vec<serde_json::Value> {
+        report["kernels"].as_array().unwrap().iter().map(|kernel| kernel["grid"].clone()).collect()
+    };
+    assert_eq!(grids(&report), grids(&fixed));
+    let ranges = &report["ranges"];
+    assert_eq!(ranges["given"][1], serde_json::json!({"name": "H", "min": 64, "max": 8192, "asked": 480}));
+    let [smallest, asked, largest] = ranges["at"].as_array().unwrap().as_slice() else { panic!("{ranges}") };
+    assert_eq!(asked["values"], serde_json::json!([640, 480]));
+    for field in ["predicted_us", "workspace_bytes"] {
+        assert_eq!(asked[field], report[field], "{field}");
+        let number = |at: &serde_json::Value| at[field].as_f64().unwrap();
+        assert!(number(smallest) < number(asked) && number(asked) < number(largest), "{ranges}");
     }
 }
 

@@ -267,7 +267,21 @@ fn words_of_c_and_cuda_are_names_like_others_with_or_without_nvrtc() {
 
 #[test]
 fn pipelines_can_be_called_like_words_and_headers_with_or_without_nvrtc() {
-    for name in ["_Bool", "typeof", "CUresult", "cuda", "stdlib", "stdint", "string", "features", "../up"] {
+    for name in [
+        "_Bool",
+        "typeof",
+        "CUresult",
+        "cuda",
+        "Cuda",
+        "cuda_error",
+        "stdlib",
+        "stdint",
+        "String",
+        "features",
+        "KERNELS",
+        "kernels",
+        "../up",
+    ] {
         let (pipeline, request) = called(name, &[], &["gain".to_owned()], &[]);
         check_names(&pipeline, &request);
     }
@@ -327,9 +341,47 @@ fn values_and_buffers_that_kernels_cannot_take_are_refused() {
     let mut kinds: Vec<&str> = outcome.iter().map(|line| line.split(' ').next().unwrap()).collect();
     kinds.dedup_by(|second, first| second == first && matches!(*second, "set" | "launch"));
     let after = kinds.iter().skip_while(|kind| **kind != "ran").skip(1);
-    let refused = ["1"; 3].into_iter().chain(["set", "launch", "0"]).chain(["1"; 8]);
+    let refused = ["1005"; 3].into_iter().chain(["set", "launch", "0"]);
+    let refused = refused.chain(["1001", "1002", "1001", "1001", "1002", "1001", "1001", "1001"]);
     let all = ["set", "launch", "0"].into_iter().chain(refused).chain(["0", "free", "unload", "destroyed"]);
     assert!(after.copied().eq(all), "{outcome:#?}");
+}
+
+#[test]
+fn every_error_is_said_in_words() {
+    let (pipeline, request) = awkward();
+    let (_, manifest) = default_program(&pipeline, &request);
+    let own = ["NULL", "ALIGNMENT", "SIZE", "STRIDE", "PARAM"].map(|kind| format!("V3D_BLUR___ERROR_{kind}"));
+    let codes = own.iter().map(String::as_str).chain([
+        "CUDA_SUCCESS",
+        "CUDA_ERROR_OUT_OF_MEMORY",
+        "CUDA_ERROR_NO_BINARY_FOR_GPU",
+        "CUDA_ERROR_FILE_NOT_FOUND",
+        "CUDA_ERROR_UNKNOWN",
+        "CUDA_ERROR_INVALID_VALUE",
+    ]);
+    let say = |code: &str| format!("    printf(\"says %d %s\\n\", {code}, v3d_blur___error({code}));\n");
+    let said = codes.clone().map(say).collect::<String>();
+    let (place, manifest) = (Place::new(), with_code(&manifest));
+    let outcome = Export::new(&place, &manifest, &said).run("");
+    let said: Vec<&str> = outcome.iter().filter_map(|line| line.strip_prefix("says ")).collect();
+    assert_eq!(
+        said,
+        [
+            "1001 an argument, or the address of a buffer or the workspace, is NULL",
+            "1002 an input or output does not start at a multiple of 16 bytes, or the workspace at one of 256 bytes",
+            "1003 a size is out of its range, which the header says, or the sizes cannot be used together",
+            "1004 the strides of a buffer do not fit: in storage order, the first is 1, and each further one at least the \
+             extent before it times its stride; or all are 0, which is dense",
+            "1005 a Param is out of its range, which the header says",
+            "0 there is no error",
+            "2 there is not enough memory",
+            "209 the package has no code for this GPU, or the GPU has too little shared memory",
+            "301 there is no such file, or the package contains no code and no file was given",
+            "999 unknown error",
+            "1 the error is unknown",
+        ]
+    );
 }
 
 #[test]

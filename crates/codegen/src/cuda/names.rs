@@ -9,6 +9,8 @@ pub(crate) struct Names {
     scopes: Vec<Scope>,
     /// Names that C, C++, CUDA or headers declare.
     reserved: HashSet<&'static str>,
+    /// Names that are not taken in upper or lower case either.
+    in_any_case: HashSet<&'static str>,
     /// Prefixes that no new name may have.
     prefixes: Vec<String>,
 }
@@ -23,7 +25,12 @@ struct Scope {
 impl Names {
     fn new(reserved: &[&'static str]) -> Names {
         let words = reserved.iter().flat_map(|list| list.split_whitespace());
-        Names { scopes: vec![Scope::default()], reserved: words.collect(), prefixes: Vec::new() }
+        Names {
+            scopes: vec![Scope::default()],
+            reserved: words.collect(),
+            in_any_case: HashSet::new(),
+            prefixes: Vec::new(),
+        }
     }
 
     /// Reserves every name that starts with one of `prefixes`.
@@ -41,10 +48,11 @@ impl Names {
         Names::new(&[KEYWORDS, CUDA, CALLED, FUNCTIONS])
     }
 
-    /// Names of files, which are also the prefixes of C functions. They must not hide a header that
-    /// C code includes.
+    /// Names of files, which are also the prefixes of C functions and, in upper case, of macros. They
+    /// must not hide a header that C code includes, nor where file names have no case.
     pub(crate) fn of_files() -> Names {
-        Names::new(&[KEYWORDS, CUDA, CALLED, HEADERS])
+        let in_any_case = HEADERS.split_whitespace().collect();
+        Names { in_any_case, ..Names::new(&[KEYWORDS, CUDA, CALLED]) }
     }
 
     pub(super) fn enter(&mut self) {
@@ -85,7 +93,9 @@ impl Names {
     }
 
     fn free(&self, name: &str) -> bool {
-        !self.reserved.contains(name) && self.scopes.iter().all(|scope| !scope.names.contains(name))
+        let is_reserved =
+            self.reserved.contains(name) || self.in_any_case.contains(&*name.to_ascii_lowercase());
+        !is_reserved && self.scopes.iter().all(|scope| !scope.names.contains(name))
     }
 }
 
@@ -170,13 +180,13 @@ const FUNCTIONS: &str = "
     double4_16a double4_32a textureReference surfaceReference clock_t ptrdiff_t nullptr_t max_align_t
     uint ushort ulong";
 
-/// Headers of C, its libraries and CUDA, and prefixes of library functions that end like our
-/// functions.
+/// Headers of C, its libraries and CUDA, and prefixes of library functions and macros that end like
+/// ours: a fixed Param `invalid` of a package `cuda_error` would be CUDA_ERROR_INVALID_VALUE.
 const HEADERS: &str = "
     assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
     stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar
     wchar wctype alloca endian features malloc memory pthread sched strings unistd
-    cuda cudaGL builtin_types crt device_types driver_types host_defines vector_types
+    cuda cuda_error cudagl builtin_types crt device_types driver_types host_defines vector_types
     cnd mtx pthread_attr sem thrd timer";
 
 #[cfg(test)]
@@ -217,7 +227,13 @@ mod tests {
         for free in ["cube", "CUBE", "cumulative", "cuda_like", "_low", "time"] {
             assert_eq!(names.take(free), free);
         }
-        assert_eq!(Names::of_files().take("time"), "time_2");
+        for (wanted, taken) in
+            [("time", "time_2"), ("String", "String_2"), ("Cuda", "Cuda_2"), ("Times", "Times")]
+        {
+            assert_eq!(Names::of_files().take(wanted), taken);
+        }
+        assert_eq!(Names::of_files().take("CUDA_error"), "vCUDA_error");
+        assert_eq!(Names::of_files().take("cuda_error"), "cuda_error_2");
     }
 
     #[test]

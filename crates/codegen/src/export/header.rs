@@ -53,6 +53,7 @@ pub fn header(manifest: &Manifest) -> String {
             ("sizes_type", type_of_sizes(manifest)),
             ("aligned", aligned(manifest).to_string()),
             ("sizes", manifest.given().map(|buffer| sizes(buffer, &mut macros)).collect()),
+            ("errors", errors(manifest)),
             ("fixed", manifest.params.iter().filter_map(|param| fixed(param, &mut macros)).collect()),
             ("fields", fields.collect()),
             ("params", params(manifest)),
@@ -61,6 +62,12 @@ pub fn header(manifest: &Manifest) -> String {
             ("run_head", run_head(manifest)),
         ],
     )
+}
+
+/// The codes of errors, and the function that says what they mean.
+fn errors(manifest: &Manifest) -> String {
+    let name = &manifest.name;
+    fill(include_str!("errors.h"), &[("name", name.clone()), ("NAME", name.to_uppercase())])
 }
 
 /// The signature of the function that launches the kernels.
@@ -81,8 +88,8 @@ pub(super) fn only_sizes(manifest: &Manifest) -> String {
     }
 }
 
-/// How the memory of inputs and outputs is aligned, for a comment.
-fn aligned(manifest: &Manifest) -> &'static str {
+/// How the memory of inputs and outputs is aligned, after "a multiple of".
+pub(super) fn aligned(manifest: &Manifest) -> &'static str {
     match vary(manifest) {
         true => "an element's own size, so that it may be a part of a larger array",
         false => "16 bytes",

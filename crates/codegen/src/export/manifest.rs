@@ -337,6 +337,22 @@ impl Manifest {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
+    /// The size of the workspace of a run with these buffers, which are those of the program at the sizes of the run.
+    pub fn workspace_bytes_at(&self, run: &target::Program) -> u64 {
+        let mut workspace = Workspace::default();
+        for buffer in run.buffers.iter().filter(|buffer| buffer.role == Role::Temporary) {
+            workspace.place(buffer.bytes() as u64);
+        }
+        if self.words_offset.is_some() {
+            workspace.place(4 * words_of(&self.params) as u64);
+        }
+        // Sizes that vary are rounded up one by one, as `lay_out` in C does.
+        match self.words_offset {
+            None if super::sizes::vary(self) => workspace.bytes.next_multiple_of(ALIGNMENT),
+            _ => workspace.bytes,
+        }
+    }
+
     /// All devices that the kernels are exported for.
     pub fn targets(&self) -> impl Iterator<Item = &Target> {
         std::iter::once(&self.target).chain(&self.also_for)
@@ -449,7 +465,7 @@ fn names(program: &target::Program) -> Names {
     for function in [
         "arguments",
         "launch",
-        "is_usable",
+        "usable",
         "in_range",
         "set_words",
         "sizes",

@@ -9,6 +9,7 @@ use super::c;
 use super::manifest::{
     ALIGNMENT, Argument, Buffer, Derived, Kernel, Layout, Manifest, Number, Size, words_of,
 };
+use super::source::error;
 use super::template::fill;
 use crate::cuda::names::Names;
 use crate::instance::MOST_ELEMENTS;
@@ -224,7 +225,7 @@ pub(super) fn functions(manifest: &Manifest) -> String {
         None => String::new(),
     };
     let buffers: String =
-        manifest.buffers.iter().enumerate().map(|(position, buffer)| placed(position, buffer)).collect();
+        manifest.buffers.iter().enumerate().map(|(position, _)| placed(manifest, position)).collect();
     let text = fill(
         include_str!("sizes.c"),
         &[
@@ -234,11 +235,14 @@ pub(super) fn functions(manifest: &Manifest) -> String {
             ("most", MOST_ELEMENTS.to_string()),
             ("sizes", parameter(manifest)),
             ("locals", size_locals(manifest)),
-            ("ranges", refused(ranges(manifest))),
+            ("ranges", refused(manifest, ranges(manifest))),
             ("values", value_locals(manifest)),
             (
                 "conditions",
-                refused(manifest.conditions.iter().map(|condition| format!("!({condition})")).collect()),
+                refused(
+                    manifest,
+                    manifest.conditions.iter().map(|condition| format!("!({condition})")).collect(),
+                ),
             ),
             ("place", buffers),
             ("words_field", if words.is_empty() { String::new() } else { "    size_t words;\n".to_string() }),
@@ -291,15 +295,19 @@ fn ranges(manifest: &Manifest) -> Vec<String> {
 }
 
 /// Refuses sizes that meet one of these conditions.
-fn refused(broken: Vec<String>) -> String {
+fn refused(manifest: &Manifest, broken: Vec<String>) -> String {
+    let code = error(manifest, "SIZE");
     match broken.is_empty() {
         true => String::new(),
-        false => format!("    if ({}) {{\n        return false;\n    }}\n", broken.join("\n        || ")),
+        false => {
+            format!("    if ({}) {{\n        return {code};\n    }}\n", broken.join("\n        || "))
+        }
     }
 }
 
 /// Computes the strides of a buffer, and its place in the workspace if it is a temporary.
-fn placed(position: usize, buffer: &Buffer) -> String {
+fn placed(manifest: &Manifest, position: usize) -> String {
+    let buffer = &manifest.buffers[position];
     let Some(layout) = &buffer.layout else { return String::new() };
     let dims = layout.first.len();
     let extents = layout.first.iter().zip(&layout.last).map(|(first, last)| match first.as_str() {
@@ -326,7 +334,9 @@ fn placed(position: usize, buffer: &Buffer) -> String {
         "    {{\n        const int64_t extent[] = {{{extents}}};\n        \
          static const int order[] = {{{order}}};\n        \
          const int64_t elements = place({dims}, extent, order, {given}, at->stride[{position}]);\n        \
-         if (elements == 0) {{\n            return false;\n        }}\n{place}    }}\n"
+         if (elements <= 0) {{\n            return elements == 0 ? {} : {};\n        }}\n{place}    }}\n",
+        error(manifest, "STRIDE"),
+        error(manifest, "SIZE")
     )
 }
 

@@ -5,7 +5,7 @@ use warploom_target::ComputeCapability;
 use warploom_target::program::Step;
 
 use super::c;
-use super::header::{only_sizes, run_head};
+use super::header::{aligned, only_sizes, run_head};
 use super::manifest::{ALIGNMENT, Argument, CodeKind, Compiled, Kernel, Manifest, Number};
 use super::sizes;
 use super::template::fill;
@@ -50,6 +50,8 @@ pub fn source(manifest: &Manifest, code: &[&[u8]]) -> String {
             ("launch_early", chained(include_str!("launch_early.c"))),
             ("title", in_comment(&manifest.pipeline)),
             ("name", name.clone()),
+            ("NAME", name.to_uppercase()),
+            ("errors", errors(manifest)),
             ("numbers", numbers.collect()),
             ("kernels", kernels.collect()),
             ("code", embedded(&manifest.code, code)),
@@ -63,7 +65,11 @@ pub fn source(manifest: &Manifest, code: &[&[u8]]) -> String {
             ("lay_out", lay_out(manifest)),
             ("params", params(manifest)),
             ("run_head", run_head(manifest) + "\n"),
-            ("or_unusable", unusable(manifest)),
+            (
+                "or_no_sizes",
+                if manifest.sizes.is_empty() { String::new() } else { " || sizes == NULL".to_string() },
+            ),
+            ("usable", usable(manifest)),
             ("values", values(manifest)),
             ("locals", locals(manifest)),
             ("launches", launches(manifest, &manifest.launches, 0, &mut manifest.loop_counts.iter())),
@@ -183,20 +189,49 @@ fn values(manifest: &Manifest) -> String {
     let values = format!("    {name}_params values = params != NULL ? *params : {name}_default_params();\n");
     match conditions(manifest).is_empty() {
         true => values,
-        false => values + "    if (!in_range(&values)) {\n        return CUDA_ERROR_INVALID_VALUE;\n    }\n",
+        false => {
+            let code = error(manifest, "PARAM");
+            format!("{values}    if (!in_range(&values)) {{\n        return {code};\n    }}\n")
+        }
     }
 }
 
-/// The conditions under which kernels cannot use the memory that they are given.
-fn unusable(manifest: &Manifest) -> String {
-    let fixed = !sizes::vary(manifest) && manifest.workspace_bytes > 0;
-    let workspace = fixed.then(|| format!("\n        || !is_usable(workspace, {ALIGNMENT})"));
+/// The code of an error.
+pub(super) fn error(manifest: &Manifest, kind: &str) -> String {
+    format!("{}_ERROR_{kind}", manifest.name.to_uppercase())
+}
+
+/// The function that says what errors mean.
+fn errors(manifest: &Manifest) -> String {
+    fill(
+        include_str!("errors.c"),
+        &[
+            ("name", manifest.name.clone()),
+            ("NAME", manifest.name.to_uppercase()),
+            ("aligned", aligned(manifest).to_string()),
+            ("alignment", ALIGNMENT.to_string()),
+        ],
+    )
+}
+
+/// Refuses memory that kernels cannot use.
+fn usable(manifest: &Manifest) -> String {
+    let workspace = match sizes::vary(manifest) {
+        true => Some(format!("at.bytes > 0 ? usable(workspace, {ALIGNMENT}) : CUDA_SUCCESS")),
+        false => (manifest.workspace_bytes > 0).then(|| format!("usable(workspace, {ALIGNMENT})")),
+    };
     let buffers = manifest.given().map(|buffer| {
         let alignment = if buffer.layout.is_some() { buffer.ty.bytes() } else { 16 };
-        format!("\n        || !is_usable(buffers->{}, {alignment})", buffer.identifier)
+        format!("usable(buffers->{}, {alignment})", buffer.identifier)
     });
-    let no_sizes = (!manifest.sizes.is_empty()).then(|| " || sizes == NULL".to_string());
-    no_sizes.into_iter().chain(workspace).chain(buffers).collect()
+    let checks = workspace.into_iter().chain(buffers);
+    checks
+        .map(|check| {
+            format!(
+                "    result = {check};\n    if (result != CUDA_SUCCESS) {{\n        return result;\n    }}\n"
+            )
+        })
+        .collect()
 }
 
 /// The body of the function that tells how large a workspace is.
@@ -208,19 +243,20 @@ fn workspace_bytes(manifest: &Manifest) -> String {
         true => ("", ""),
         false => ("sizes != NULL && ", "sizes, "),
     };
-    format!("    layout at;\n    return {none}lay_out({pass}NULL, &at) ? at.bytes : 0;\n")
+    let call = format!("lay_out({pass}NULL, &at) == CUDA_SUCCESS");
+    format!("    layout at;\n    return {none}{call} ? at.bytes : 0;\n")
 }
 
 /// Refuses to allocate a workspace for nobody, or for sizes that cannot be used.
 fn allocatable(manifest: &Manifest) -> String {
-    let refuse = |condition: &str| {
-        format!("    if ({condition}) {{\n        return CUDA_ERROR_INVALID_VALUE;\n    }}\n")
-    };
+    let null = error(manifest, "NULL");
+    let refuse = |condition: &str| format!("    if ({condition}) {{\n        return {null};\n    }}\n");
     match manifest.sizes.is_empty() {
         true => refuse("workspace == NULL"),
         false => {
-            let bad = "workspace == NULL || sizes == NULL || !lay_out(sizes, NULL, &at)";
-            format!("    layout at;\n{}", refuse(bad))
+            let checked = "    layout at;\n    CUresult result = lay_out(sizes, NULL, &at);\n    \
+                           if (result != CUDA_SUCCESS) {\n        return result;\n    }\n";
+            refuse("workspace == NULL || sizes == NULL") + checked
         }
     }
 }
@@ -232,14 +268,14 @@ fn lay_out(manifest: &Manifest) -> String {
     }
     let pass = if manifest.sizes.is_empty() { "" } else { "sizes, " };
     format!(
-        "    layout at;\n    if (!lay_out({pass}buffers, &at) || (at.bytes > 0 && !is_usable(workspace, {ALIGNMENT}))) {{\n        \
-         return CUDA_ERROR_INVALID_VALUE;\n    }}\n{}{}",
+        "    layout at;\n    result = lay_out({pass}buffers, &at);\n    if (result != CUDA_SUCCESS) {{\n        \
+         return result;\n    }}\n{}{}",
         sizes::size_locals(manifest),
         sizes::value_locals(manifest)
     )
 }
 
-/// One variable for each pointer that a kernel takes, and the result of the commands so far.
+/// One variable for each pointer that a kernel takes, and the Params in the workspace.
 fn locals(manifest: &Manifest) -> String {
     let taken = |position| {
         let argument = Argument::Buffer(position);
@@ -261,11 +297,11 @@ fn locals(manifest: &Manifest) -> String {
     text + &match manifest.words_offset {
         Some(offset) => format!(
             "    CUdeviceptr words = workspace + {};\n    \
-             CUresult result = set_words(words, stream, &values);\n    \
+             result = set_words(words, stream, &values);\n    \
              if (result != CUDA_SUCCESS) {{\n        return result;\n    }}\n",
             if sizes::vary(manifest) { "at.words".to_string() } else { offset.to_string() }
         ),
-        None => "    CUresult result = CUDA_SUCCESS;\n".to_string(),
+        None => String::new(),
     }
 }
 

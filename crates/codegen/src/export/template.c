@@ -56,10 +56,11 @@ static CUresult find_kernels(@name@_pipeline *pipeline)
     return CUDA_SUCCESS;
 }
 
+@errors@
 CUresult @name@_create(@name@_pipeline **created, const char *file)
 {
     if (created == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
+        return @NAME@_ERROR_NULL;
     }
     *created = NULL;
     @name@_pipeline *pipeline = (@name@_pipeline *)calloc(1, sizeof *pipeline);
@@ -101,17 +102,22 @@ static CUresult launch(const @name@_pipeline *pipeline, CUstream stream, int ker
                           dynamic_shared_bytes, stream, arguments, NULL);
 }
 
-static bool is_usable(CUdeviceptr memory, unsigned int alignment)
+static CUresult usable(CUdeviceptr memory, unsigned int alignment)
 {
-    return memory != 0 && memory % alignment == 0;
+    if (memory == 0) {
+        return @NAME@_ERROR_NULL;
+    }
+    return memory % alignment == 0 ? CUDA_SUCCESS : @NAME@_ERROR_ALIGNMENT;
 }
 
 @run_head@
 {
-    if (pipeline == NULL || buffers == NULL@or_unusable@) {
-        return CUDA_ERROR_INVALID_VALUE;
+    if (pipeline == NULL || buffers == NULL@or_no_sizes@) {
+        return @NAME@_ERROR_NULL;
     }
+    CUresult result = CUDA_SUCCESS;
 @lay_out@
+@usable@
 @values@
 @locals@
 @launches@

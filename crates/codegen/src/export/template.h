@@ -17,9 +17,9 @@
  *     result = @name@_destroy(pipeline);
  *
  * A CUDA context must be current in the calling thread: cuCtxSetCurrent makes it so, or any use of CUDA's
- * runtime. Every function returns CUDA_SUCCESS (0), an error of the driver, or one of these:
+ * runtime. Every function returns CUDA_SUCCESS (0), an error of the driver, one of these, or one of @NAME@_ERROR_...
+ * below. @name@_error says what a result means.
  *
- *     CUDA_ERROR_INVALID_VALUE (1)        an argument is NULL, not aligned or not in its range; nothing was launched
  *     CUDA_ERROR_OUT_OF_MEMORY (2)        there is not enough memory
  *     CUDA_ERROR_NO_BINARY_FOR_GPU (209)  there is no code for this GPU, or it has too little shared memory
  *     CUDA_ERROR_FILE_NOT_FOUND (301)     there is no such file, or @name@.c contains no code and no file was given
@@ -46,6 +46,7 @@ extern "C" {
 
 @sizes@
 @fixed@
+@errors@
 @sizes_type@
 /* The loaded kernels. */
 typedef struct @name@_pipeline @name@_pipeline;

@@ -23,7 +23,8 @@ unsafe extern "C" {
 pub struct Error(c_int);
 
 impl Error {
-    pub const INVALID_VALUE: Error = Error(1);
+    /// A Param is out of its range: `ERROR_PARAM` of every exported pipeline.
+    pub const PARAM: Error = Error(1005);
 }
 
 pub fn check(result: c_int) -> Result<(), Error> {

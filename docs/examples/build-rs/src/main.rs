@@ -18,7 +18,7 @@ fn main() -> Result<(), cuda::Error> {
         println!("at strength {strength}: {}", soft[soft.len() / 2]);
     }
     match soften.run(&workspace, &input, &output, 2.0) {
-        Err(cuda::Error::INVALID_VALUE) => println!("a strength of 2 is refused"),
+        Err(cuda::Error::PARAM) => println!("a strength of 2 is refused"),
         other => other?,
     }
     Ok(())

@@ -51,6 +51,12 @@ static int setting(const char *variable, int usual)
     return given != NULL ? atoi(given) : usual;
 }
 
+CUresult cuGetErrorString(CUresult result, const char **text)
+{
+    *text = result == CUDA_ERROR_UNKNOWN ? "unknown error" : NULL;
+    return *text != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult cuDriverGetVersion(int *version)
 {
     *version = setting("STUB_DRIVER", 13000);
