@@ -411,6 +411,11 @@ pub(crate) enum Error {
     /// Compiler bugs that the fuzzer found.
     #[error("{failed} of {count} {what} failed; please report them with their files")]
     Fuzz { failed: u64, count: u64, what: &'static str },
+    /// So many pairs without anything to check that the run says little.
+    #[error(
+        "{skipped} of {pairs} pairs ({share:.1} %) were skipped, more than the {most} % of --max-skipped; the report says why"
+    )]
+    Skipped { skipped: u64, pairs: u64, share: f64, most: f64 },
     /// Pairs that fail before their kernels are mutated.
     #[error("{failed} pairs fail unchanged; run `fuzz` without --mutate to reduce them. The first: {first}")]
     Unmutated { failed: usize, first: String },
@@ -459,7 +464,10 @@ impl Error {
             Error::Request { error, .. } if !is_usage(error) => Kind::Pipeline,
             Error::Simulation(error) if matches!(**error, SimError::TooLarge { .. }) => Kind::Usage,
             Error::Simulation(_) => Kind::Internal,
-            Error::Fuzz { .. } | Error::Unmutated { .. } | Error::Survivors { .. } => Kind::Fuzz,
+            Error::Fuzz { .. }
+            | Error::Skipped { .. }
+            | Error::Unmutated { .. }
+            | Error::Survivors { .. } => Kind::Fuzz,
             Error::NoGpu(_) | Error::NoDevice { .. } => Kind::NoGpu,
             Error::Cuda(_) | Error::Export(ExportError::Compile(_)) => Kind::Gpu,
             Error::Export(ExportError::Unfit { .. } | ExportError::Differs { .. }) => Kind::Pipeline,
@@ -527,6 +535,7 @@ impl Error {
                 | Error::Suite { .. }
                 | Error::Operators { .. }
                 | Error::Fuzz { .. }
+                | Error::Skipped { .. }
                 | Error::RefusedCases { .. }
                 | Error::Survivors { .. }
         )

@@ -71,6 +71,9 @@ pub(crate) struct Arguments {
     /// Number of threads (default: one per core)
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Fail if more of the pairs than this are skipped, because there is nothing to check, as in 20%
+    #[arg(long, value_name = "SHARE%", value_parser = percentage, conflicts_with_all = ["mutate", "replay"])]
+    max_skipped: Option<f64>,
     /// Print which scheduling decisions occurred, by kind of stage
     #[arg(long)]
     coverage: bool,
@@ -157,6 +160,12 @@ fn stages(text: &str) -> Result<RangeInclusive<usize>, String> {
         Some((low, high)) if 1 <= low && low <= high => Ok(low..=high),
         _ => Err("write two whole numbers, the first from 1 to the second, as in 2..12".to_owned()),
     }
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let share = number.filter(|share| (0.0..=100.0).contains(share));
+    share.ok_or_else(|| "write a number from 0 to 100 and a percent sign, as in 20%".to_owned())
 }
 
 /// Checks cases on a GPU or in the simulator.
@@ -281,6 +290,15 @@ impl Arguments {
                 let compiler = self.compile.then(|| Compiler::new(&device)).transpose()?;
                 Ok(Machine { device, gpu: None, compiler, dynamic: self.dynamic })
             }
+        }
+    }
+
+    /// Returns an error if so many pairs were skipped that the run says little.
+    fn check_skipped(&self, skipped: u64, pairs: u64) -> Result<(), Error> {
+        let share = 100.0 * skipped as f64 / pairs.max(1) as f64;
+        match self.max_skipped {
+            Some(most) if share > most => Err(Error::Skipped { skipped, pairs, share, most }),
+            _ => Ok(()),
         }
     }
 

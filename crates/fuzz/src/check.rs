@@ -22,6 +22,7 @@ use warploom_target::Device;
 use crate::case::Case;
 use crate::data::mixed;
 use crate::panics::catch;
+use crate::skip::{Reason, Skip};
 
 /// Seeds of the block orders in which every case is simulated.
 const ORDERS: [u64; 2] = [1, 2];
@@ -40,8 +41,10 @@ const PERTURBED_RUNS: u64 = 32;
 pub enum Verdict {
     /// All outputs are correct.
     Passed,
-    /// There is no reference: the sizes do not fit the pipeline, or memory is insufficient.
-    Skipped(String),
+    /// All outputs are correct, but for some of the sizes of kernels for any size there was nothing to check.
+    PassedPartly(Vec<Skip>),
+    /// There is nothing to check.
+    Skipped(Skip),
     /// Kernels built for speed deviate by more than rounding, but so does the reference under
     /// perturbed rounding: the pipeline amplifies small errors.
     IllConditioned(String),
@@ -266,17 +269,18 @@ impl Case {
         let checked = catch(|| {
             let case = match self.rewritten() {
                 Ok(case) => case,
-                Err(error) => return Ok(Verdict::Skipped(error.to_string())),
+                Err(error) => return Ok(Verdict::Skipped(Reason::Rewrites.because(error))),
             };
             if !self.schedule.rewrites.is_empty() && case.reads_undefined() && !self.reads_undefined() {
-                return Ok(Verdict::Skipped("the rewrites are impossible at this size".to_owned()));
+                let why = "the rewritten pipeline reads undefined values at this size";
+                return Ok(Verdict::Skipped(Reason::Rewrites.because(why)));
             }
             match case.prepared()? {
                 Ok(run) => {
                     self.check_rewrites(&run)?;
                     work(&run)
                 }
-                Err(reason) => Ok(Verdict::Skipped(reason)),
+                Err(skip) => Ok(Verdict::Skipped(skip)),
             }
         });
         checked.unwrap_or_else(|message| Err(Failure::Panic(message)))
@@ -302,18 +306,18 @@ impl Case {
     }
 
     /// The inputs and reference outputs, or why there are none.
-    pub(crate) fn prepared(&self) -> Result<Result<Run<'_>, String>, Failure> {
+    pub(crate) fn prepared(&self) -> Result<Result<Run<'_>, Skip>, Failure> {
         if let Err(error) = infer(&self.pipeline, &self.request) {
-            return Ok(Err(error.to_string()));
+            return Ok(Err(Reason::Sizes.because(error)));
         }
         let inputs = match self.inputs() {
             Ok(inputs) => inputs,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return Ok(Err(Reason::Reference.because(error))),
         };
         match self.reference(&inputs) {
             Ok(expected) => Ok(Ok(Run { case: self, inputs, expected })),
             Err(error @ EvalError::Outside { .. }) => Err(Failure::Reference(Box::new(error))),
-            Err(error) => Ok(Err(error.to_string())),
+            Err(error) => Ok(Err(Reason::Reference.because(error))),
         }
     }
 

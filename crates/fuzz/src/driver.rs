@@ -13,6 +13,7 @@ use crate::case::Case;
 use crate::check::{Failure, Kind, Verdict};
 use crate::data::mixed;
 use crate::panics::catch;
+use crate::skip::{Reason, Skip};
 
 /// Number of pipelines between checks of the failure count; a constant, so that results do not
 /// depend on the number of threads.
@@ -115,6 +116,17 @@ pub struct Found {
     pub failure: Failure,
 }
 
+/// What was skipped for one reason.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Skipped {
+    /// How often.
+    pub count: u64,
+    /// The seed of the schedule of the first one.
+    pub schedule_seed: u64,
+    /// The message of the first one.
+    pub why: String,
+}
+
 /// The result of a run.
 #[derive(Debug, Default)]
 pub struct Summary {
@@ -122,8 +134,10 @@ pub struct Summary {
     pub pipelines: u64,
     /// Number of pairs of a pipeline and a schedule.
     pub pairs: u64,
-    /// Number of pairs without a reference to compare with.
-    pub skipped: u64,
+    /// Pairs with nothing to check, by reason.
+    pub skipped: BTreeMap<Reason, Skipped>,
+    /// Sizes with nothing to check, of pairs that passed at others, by reason: pairs of kernels for any size.
+    pub skipped_sizes: BTreeMap<Reason, Skipped>,
     /// Pairs with an ill-conditioned pipeline: the seed of the schedule, and how far its kernels
     /// deviate.
     pub ill_conditioned: Vec<(u64, String)>,
@@ -147,6 +161,11 @@ impl Summary {
         kinds
     }
 
+    /// Number of pairs with nothing to check.
+    pub fn skipped_pairs(&self) -> u64 {
+        self.skipped.values().map(|skipped| skipped.count).sum()
+    }
+
     /// Records the outcome of one pair.
     fn count(
         &mut self,
@@ -158,7 +177,13 @@ impl Summary {
         self.pairs += 1;
         match outcome {
             Ok(Verdict::Passed) => {}
-            Ok(Verdict::Skipped(_)) => self.skipped += 1,
+            Ok(Verdict::PassedPartly(skips)) => {
+                let seed = schedule_seed(pipeline_seed, number);
+                skips.into_iter().for_each(|skip| count_skip(&mut self.skipped_sizes, skip, seed));
+            }
+            Ok(Verdict::Skipped(skip)) => {
+                count_skip(&mut self.skipped, skip, schedule_seed(pipeline_seed, number));
+            }
             Ok(Verdict::IllConditioned(why)) => {
                 self.ill_conditioned.push((schedule_seed(pipeline_seed, number), why));
             }
@@ -172,11 +197,23 @@ impl Summary {
     fn add(&mut self, other: Summary) {
         self.pipelines += other.pipelines;
         self.pairs += other.pairs;
-        self.skipped += other.skipped;
+        for (all, others) in
+            [(&mut self.skipped, other.skipped), (&mut self.skipped_sizes, other.skipped_sizes)]
+        {
+            for (reason, skipped) in others {
+                let count = skipped.count;
+                all.entry(reason).and_modify(|known| known.count += count).or_insert(skipped);
+            }
+        }
         self.ill_conditioned.extend(other.ill_conditioned);
         self.failures.extend(other.failures);
         self.coverage.merge(&other.coverage);
     }
+}
+
+fn count_skip(counts: &mut BTreeMap<Reason, Skipped>, skip: Skip, schedule_seed: u64) {
+    let first = Skipped { count: 0, schedule_seed, why: skip.why };
+    counts.entry(skip.reason).or_insert(first).count += 1;
 }
 
 /// Checks random pipelines under the schedules that `schedules` produces, in parallel.
@@ -249,8 +286,7 @@ impl Run<'_> {
         match made {
             Err(message) => summary.count(seed, 0, None, Err(Failure::Panic(message))),
             Ok(Err(error)) => {
-                let skipped = Verdict::Skipped(error.to_string());
-                summary.count(seed, 0, None, Ok(skipped));
+                summary.count(seed, 0, None, Ok(Verdict::Skipped(Reason::Sizes.because(error))));
             }
             Ok(Ok(problem)) => self.schedules(seed, &problem, &mut summary),
         }

@@ -12,6 +12,7 @@ use warploom_target::Device;
 use crate::case::Case;
 use crate::check::{Failure, Verdict};
 use crate::data::mixed;
+use crate::skip::{Reason, Skip};
 
 /// How far above the case's own size the range goes.
 const ROOM: i64 = 11;
@@ -24,7 +25,7 @@ const RUNS: u64 = 3;
 
 impl Case {
     /// Like [`Case::check`], with kernels for a range of sizes and for any strides of inputs and outputs. The case is skipped
-    /// if its schedule is not legal at all these sizes.
+    /// if its schedule is not legal at all these sizes, or if there is nothing to check at any of the sizes that are tried.
     ///
     /// `also` sees the kernels before they run.
     ///
@@ -37,20 +38,25 @@ impl Case {
     ) -> Result<Verdict, Failure> {
         let request = match self.dynamic_request() {
             Ok(request) => request,
-            Err(why) => return Ok(Verdict::Skipped(why)),
+            Err(skip) => return Ok(Verdict::Skipped(skip)),
         };
         // A panic is a failure, as in the static check.
         self.check_with(|_| {
             let program = match self.dynamic_program(&request, device) {
                 Ok(program) => program,
-                Err(BuildError::Verify(error)) => return Err(Failure::Malformed(error)),
-                Err(error) => return Ok(Verdict::Skipped(error.to_string())),
+                Err(error) => return skipped_build(error).map(Verdict::Skipped),
             };
             also(&program)?;
+            let mut skips = Vec::new();
             for number in 0..RUNS {
-                self.check_at(&request, &program, number, device)?;
+                skips.extend(self.check_at(&request, &program, number, device)?);
             }
-            Ok(Verdict::Passed)
+            let all = skips.len() as u64 == RUNS;
+            Ok(match skips.pop() {
+                None => Verdict::Passed,
+                Some(skip) if all => Verdict::Skipped(skip),
+                Some(skip) => Verdict::PassedPartly([skips, vec![skip]].concat()),
+            })
         })
     }
 
@@ -61,14 +67,14 @@ impl Case {
         build_with(&problem, &self.schedule, lower::Options { pitched, ..lower::Options::default() })
     }
 
-    /// Runs the kernels at one choice of sizes and strides.
+    /// Runs the kernels at one choice of sizes and strides, or says why they cannot run there.
     fn check_at(
         &self,
         request: &DynamicRequest,
         program: &Program,
         number: u64,
         device: &Device,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Skip>, Failure> {
         let sizes =
             request.formulas.sizes().iter().enumerate().map(|(i, SizeRange { min, max, .. })| match number {
                 0 => *min,
@@ -76,34 +82,43 @@ impl Case {
                 _ => min + (mixed(self.seed ^ (number << 8) ^ i as u64) % (max - min + 1) as u64) as i64,
             });
         let sizes: Vec<i64> = sizes.collect();
-        let Ok(at) = request.at(&sizes) else { return Ok(()) };
-        let dense = program.at(&sizes, &Strides::default());
-        let Ok(dense) = dense else { return Ok(()) };
+        let at = match request.at(&sizes) {
+            Ok(at) => at,
+            Err(error) => return Ok(Some(Reason::Unusable.because(error))),
+        };
+        let dense = match program.at(&sizes, &Strides::default()) {
+            Ok(dense) => dense,
+            Err(error) => return Ok(Some(Reason::Unusable.because(error))),
+        };
         let strides = strides(program, &dense, self.seed ^ number);
         let program =
             program.at(&sizes, &strides).map_err(|error| Failure::Unlowered(Box::new(error.into())))?;
         let case = Case { request: at, ..self.clone() };
         // Some pipelines define their outputs at their own size only.
         if case.reads_undefined() && !self.reads_undefined() {
-            return Ok(());
+            let why = "the pipeline reads undefined values";
+            return Ok(Some(Reason::Undefined.because(format!("{why} at {sizes:?}"))));
         }
-        let case = case.rewritten().unwrap_or(case);
+        let case = match case.rewritten() {
+            Ok(case) => case,
+            Err(error) => return Ok(Some(Reason::Rewrites.because(error))),
+        };
         match case.prepared()? {
-            Ok(run) => run.simulate(&program, device),
-            Err(_) => Ok(()),
+            Ok(run) => run.simulate(&program, device).map(|()| None),
+            Err(skip) => Ok(Some(skip)),
         }
     }
 
     /// A request around the sizes of this case, or why there is none.
-    fn dynamic_request(&self) -> Result<DynamicRequest, String> {
-        let mut reason = "no sizes around its own fit the pipeline".to_string();
+    fn dynamic_request(&self) -> Result<DynamicRequest, Skip> {
+        let mut last = String::new();
         for growth in GROWTHS {
             match self.grown(growth) {
                 Ok(request) => return Ok(request),
-                Err(why) => reason = why,
+                Err(why) => last = why,
             }
         }
-        Err(reason)
+        Err(Reason::Range.because(last))
     }
 
     fn grown(&self, growth: i64) -> Result<DynamicRequest, String> {
@@ -121,6 +136,19 @@ impl Case {
         let size = |name: &str, d: usize| SizeRange { name: name.into(), min: 64 - least(d), max: 64 + room };
         DynamicRequest::fit(&self.pipeline, vec![size("n", 0), size("m", 1)], &typical, at)
             .map_err(|error| error.to_string())
+    }
+}
+
+/// Why kernels for a range of sizes were not built, if that is no failure.
+fn skipped_build(error: BuildError) -> Result<Skip, Failure> {
+    match error {
+        BuildError::Bounds(error) => Ok(Reason::Range.because(error)),
+        BuildError::Rewritten(error) => Ok(Reason::Rewrites.because(error)),
+        BuildError::Illegal(violations) => {
+            let rules = violations.first().map(|first| first.to_string());
+            Ok(Reason::Illegal.because(rules.unwrap_or_default()))
+        }
+        error => Err(error.into()),
     }
 }
 

@@ -51,8 +51,8 @@
 //! | [`Device`](Failure::Device) | a GPU or its compiler rejects the kernels |
 //! | [`Panic`](Failure::Panic) | any part panics |
 //!
-//! A case that the reference evaluator cannot run, because memory is insufficient or sizes do not
-//! fit, is skipped.
+//! A case with nothing to check, for example because sizes do not fit or memory is insufficient, is
+//! skipped for a [`Reason`]. A [`Summary`] counts them.
 //!
 //! # Mutants
 //!
@@ -73,12 +73,14 @@ mod mutants;
 mod mutate;
 mod panics;
 mod reduce;
+mod skip;
 
 pub use case::Case;
 pub use check::{Difference, Failure, Kind, Run, Verdict};
-pub use driver::{Checker, Found, Options, Progress, Scheduler, Summary, fuzz, random_schedules};
+pub use driver::{Checker, Found, Options, Progress, Scheduler, Skipped, Summary, fuzz, random_schedules};
 pub use file::{CaseError, ContentError, Seen};
 pub use mutants::{Fate, FoundKernel, Mutant, Mutated, MutatedKernel, Mutation, Survival, mutate};
 pub use mutate::Mutator;
 pub use panics::{note_panic, panic_message};
 pub use reduce::{REDUCTION_TIME, Reduced, reduce};
+pub use skip::{Reason, Skip};

@@ -196,8 +196,13 @@ impl Case {
     /// # Errors
     /// If the case fails unchanged.
     pub fn mutate(&self, device: &Device) -> Result<Vec<MutatedKernel>, Failure> {
+        Ok(self.mutated(device)?.0)
+    }
+
+    /// The same, and whether the case had anything to check.
+    fn mutated(&self, device: &Device) -> Result<(Vec<MutatedKernel>, Verdict), Failure> {
         let mut kernels = Vec::new();
-        self.check_with(|run| {
+        let verdict = self.check_with(|run| {
             let program = run.case.lower_with(device, lower::Options::default())?;
             run.simulate(&program, device)?;
             let bench = Bench::new(run, &program, device);
@@ -205,7 +210,7 @@ impl Case {
             Ok(Verdict::Passed)
         })?;
         kernels.retain(|kernel| !kernel.mutants.is_empty());
-        Ok(kernels)
+        Ok((kernels, verdict))
     }
 }
 

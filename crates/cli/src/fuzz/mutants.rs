@@ -19,6 +19,8 @@ struct Report {
     seed: u64,
     pipelines: u64,
     kernels: usize,
+    /// The number of pairs with nothing to check.
+    skipped: u64,
     /// The number of mutants that each check noticed, by kind of change.
     mutants: Vec<Row>,
     survivors: Vec<Survivor>,
@@ -85,6 +87,7 @@ impl Report {
             seed,
             pipelines: mutated.pipelines,
             kernels: mutated.kernels.len(),
+            skipped: mutated.skipped.values().sum(),
             mutants: Vec::new(),
             survivors: Vec::new(),
         };
@@ -123,7 +126,7 @@ impl Report {
     }
 
     fn text(&self) -> String {
-        let Report { device, seed, pipelines, kernels, mutants, survivors } = self;
+        let Report { device, seed, pipelines, kernels, skipped, mutants, survivors } = self;
         let total: usize = mutants.iter().map(|row| row.mutants).sum();
         let (kernels, pipelines) =
             (show::count(*kernels, "kernel"), show::count(*pipelines as usize, "pipeline"));
@@ -132,6 +135,9 @@ impl Report {
             show::count(total, "mutant"),
             survivors.len()
         );
+        if *skipped > 0 {
+            text += &format!("{} with nothing to check\n", show::count(*skipped as usize, "pair"));
+        }
         text += &self.table();
         for reason in Survival::ALL {
             let lines = survivors.iter().filter(|survivor| survivor.reason == reason.name());

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use warploom::fuzz::{Case, Checker, Failure, Kind, Seen, Verdict};
+use warploom::fuzz::{Case, Checker, Failure, Kind, Seen, Skip, Verdict};
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 
@@ -67,7 +67,8 @@ fn replay_one(file: PathBuf, device: &Device, check: &Checker<'_>) -> Result<Rep
     let (outcome, message) = match check(&case) {
         Ok(Verdict::Passed) => ("passed", None),
         Ok(Verdict::IllConditioned(why)) => ("ill-conditioned", Some(why)),
-        Ok(Verdict::Skipped(reason)) => ("skipped", Some(reason)),
+        Ok(Verdict::PassedPartly(skips)) => ("passed", skips.first().map(Skip::to_string)),
+        Ok(Verdict::Skipped(skip)) => ("skipped", Some(skip.to_string())),
         Err(failure) if is_refused(&case, &failure, &seen, device, check) => {
             (REFUSED, Some(failure.to_string()))
         }

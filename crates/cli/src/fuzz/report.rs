@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use warploom::fuzz::{Failure, Reduced, Summary};
+use warploom::fuzz::{Failure, Reason, Reduced, Skipped, Summary};
 use warploom::schedule::schedule::{Coverage, Decision, StageKind};
 use warploom::target::Device;
 
@@ -23,6 +23,10 @@ pub(super) struct Report {
     pipelines: u64,
     pairs: u64,
     skipped: u64,
+    /// The pairs with nothing to check, by reason.
+    skips: Vec<SkipLine>,
+    /// Sizes with nothing to check, of pairs that passed at others, by reason.
+    skipped_sizes: Vec<SkipLine>,
     /// Pairs with an ill-conditioned pipeline, which amplifies rounding errors, and how far their
     /// kernels are off.
     ill_conditioned: Vec<Shaky>,
@@ -40,6 +44,18 @@ pub(super) struct Report {
     coverage: Vec<Line>,
     #[serde(skip)]
     silent: bool,
+}
+
+/// What was skipped for one reason.
+#[derive(Serialize)]
+struct SkipLine {
+    reason: &'static str,
+    count: u64,
+    /// The schedule and the message of the first one.
+    schedule_seed: u64,
+    message: String,
+    #[serde(skip)]
+    sentence: String,
 }
 
 /// A pair with an ill-conditioned pipeline.
@@ -123,7 +139,8 @@ impl Written {
 impl Report {
     pub(super) fn new(arguments: &Arguments, device: &Device, summary: &Summary) -> Report {
         Report {
-            passed: summary.failures.is_empty(),
+            passed: summary.failures.is_empty()
+                && arguments.check_skipped(summary.skipped_pairs(), summary.pairs).is_ok(),
             on: match arguments.on {
                 Executor::Sim => "sim",
                 Executor::Cuda => "cuda",
@@ -132,7 +149,9 @@ impl Report {
             seed: arguments.seed,
             pipelines: summary.pipelines,
             pairs: summary.pairs,
-            skipped: summary.skipped,
+            skipped: summary.skipped_pairs(),
+            skips: skip_lines(&summary.skipped),
+            skipped_sizes: skip_lines(&summary.skipped_sizes),
             ill_conditioned: shaky(summary),
             failed: summary.failures.len(),
             kinds: summary.kinds().into_iter().map(|(kind, count)| (kind.name(), count)).collect(),
@@ -174,6 +193,9 @@ impl Report {
             self.device,
             self.seed
         );
+        let skips = self.skips.iter().map(|skip| skip.text("pair"));
+        let sizes = self.skipped_sizes.iter().map(|skip| skip.text("size"));
+        let line = line + &skips.chain(sizes).collect::<String>();
         let shaky = self.ill_conditioned.iter().map(|Shaky { schedule_seed, message }| {
             format!("ill-conditioned, schedule {schedule_seed:016x}: {message}\n")
         });
@@ -207,7 +229,7 @@ impl Report {
             json(out, "warploom.fuzz/1", &self)?;
         }
         match self.failed {
-            0 => Ok(()),
+            0 => arguments.check_skipped(self.skipped, self.pairs),
             failed => Err(Error::Fuzz { failed: failed as u64, count: self.pairs, what: "pairs" }),
         }
     }
@@ -215,6 +237,26 @@ impl Report {
     fn say(&self, out: &mut dyn Write, line: &str) -> Result<(), Error> {
         if self.silent { Ok(()) } else { text(out, line) }
     }
+}
+
+impl SkipLine {
+    fn text(&self, what: &str) -> String {
+        let SkipLine { count, schedule_seed, message, sentence, .. } = self;
+        let message = message.lines().next().unwrap_or_default();
+        let what = show::count(*count as usize, what);
+        format!("skipped {what}, {sentence}; the first, schedule {schedule_seed:016x}: {message}\n")
+    }
+}
+
+fn skip_lines(skipped: &BTreeMap<Reason, Skipped>) -> Vec<SkipLine> {
+    let line = |(reason, skipped): (&Reason, &Skipped)| SkipLine {
+        reason: reason.name(),
+        count: skipped.count,
+        schedule_seed: skipped.schedule_seed,
+        message: skipped.why.clone(),
+        sentence: reason.to_string(),
+    };
+    skipped.iter().map(line).collect()
 }
 
 fn shaky(summary: &Summary) -> Vec<Shaky> {

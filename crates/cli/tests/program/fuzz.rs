@@ -46,6 +46,36 @@ fn a_run_is_the_same_on_any_number_of_threads() {
     assert!(!place.path("fuzz-failures").exists());
 }
 
+/// Pairs with nothing to check are counted by reason, and too many of them are a failure.
+#[test]
+fn skipped_pairs_have_reasons() {
+    let place = Place::new();
+    let line = "fuzz --dynamic --pipelines 12 --schedules 2 --seed 1 --stages 2..5 --device h200";
+    let report = place.json(&format!("{line} --json"));
+    let skipped = report["skipped"].as_u64().unwrap();
+    let skips = report["skips"].as_array().unwrap();
+    assert_eq!(skips.iter().map(|skip| skip["count"].as_u64().unwrap()).sum::<u64>(), skipped, "{report}");
+    assert!(skipped > 0 && report["passed"] == true && report["failed"] == 0, "{report}");
+    let text = place.run(line);
+    let first = format!("schedule {:016x}: ", skips[0]["schedule_seed"].as_u64().unwrap());
+    let sentences = text.out.lines().filter(|line| line.starts_with("skipped ") && line.contains(" pair"));
+    assert_eq!((text.code, sentences.count()), (0, skips.len()), "{}", text.out);
+    assert!(text.out.contains(&first), "{}", text.out);
+
+    let strict = place.run(&format!("{line} --max-skipped 0%"));
+    assert_eq!(strict.code, 1);
+    let expected = format!("error: {skipped} of 24 pairs (");
+    assert!(strict.err.starts_with(&expected), "{}", strict.err);
+    assert!(strict.err.ends_with("were skipped, more than the 0 % of --max-skipped; the report says why\n"));
+    let wrong = place.run("fuzz --pipelines 1 --max-skipped 20");
+    assert_eq!(wrong.code, 2);
+    assert!(
+        wrong.err.contains("write a number from 0 to 100 and a percent sign, as in 20%"),
+        "{}",
+        wrong.err
+    );
+}
+
 #[test]
 fn mutants_are_counted_and_survivors_listed() {
     let place = Place::new();

@@ -1,5 +1,7 @@
 //! Mutates the kernels of many random pipelines.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 use warploom_randpipe::{RandomPipeline, random_pipeline};
 use warploom_schedule::schedule::Problem;
@@ -7,8 +9,9 @@ use warploom_target::Device;
 
 use super::MutatedKernel;
 use crate::case::Case;
-use crate::check::Failure;
+use crate::check::{Failure, Verdict};
 use crate::driver::{Options, Scheduler, pipeline_seed, schedule_seed};
+use crate::skip::Reason;
 
 /// Number of pipelines between counts of the kernels; a constant, so that results do not depend on the number of
 /// threads.
@@ -21,6 +24,8 @@ pub struct Mutated {
     pub pipelines: u64,
     /// The kernels that have something to mutate.
     pub kernels: Vec<FoundKernel>,
+    /// Number of pairs with nothing to check, by reason.
+    pub skipped: BTreeMap<Reason, u64>,
     /// Pairs that fail unchanged: the seed of the schedule, and what is wrong.
     pub failures: Vec<(u64, Failure)>,
 }
@@ -57,11 +62,18 @@ pub fn mutate(
             let end = (all.pipelines + BATCH).min(options.pipelines);
             let batch = (all.pipelines..end).into_par_iter().map(|number| {
                 let pairs = pairs(pipeline_seed(options.seed, number), options, device, schedules);
-                progress(pairs.iter().map(|(.., mutated)| mutated.as_ref().map_or(0, Vec::len) as u64).sum());
+                let kernels =
+                    |pair: &Pair| pair.mutated.as_ref().map_or(0, |(kernels, _)| kernels.len() as u64);
+                progress(pairs.iter().flatten().map(kernels).sum());
                 pairs
             });
-            let batch: Vec<Vec<Pair>> = batch.collect();
-            batch.into_iter().flatten().for_each(|pair| all.add(pair));
+            let batch: Vec<Pairs> = batch.collect();
+            for pairs in batch {
+                match pairs {
+                    Ok(pairs) => pairs.into_iter().for_each(|pair| all.add(pair)),
+                    Err(reason) => *all.skipped.entry(reason).or_insert(0) += 1,
+                }
+            }
             all.pipelines = end;
         }
         all.kernels.truncate(kernels);
@@ -69,29 +81,38 @@ pub fn mutate(
     })
 }
 
-/// A pipeline under a schedule, the schedule's seed, and the mutants.
-type Pair = (Case, u64, Result<Vec<MutatedKernel>, Failure>);
+/// A pipeline under a schedule, with its mutants.
+struct Pair {
+    case: Case,
+    schedule_seed: u64,
+    mutated: Result<(Vec<MutatedKernel>, Verdict), Failure>,
+}
+
+/// The pairs of a pipeline, or why it has none.
+type Pairs = Result<Vec<Pair>, Reason>;
 
 impl Mutated {
-    fn add(&mut self, (case, schedule_seed, mutated): Pair) {
+    fn add(&mut self, Pair { case, schedule_seed, mutated }: Pair) {
         match mutated {
-            Ok(kernels) => self.kernels.extend(kernels.into_iter().map(|mutated| FoundKernel {
-                case: case.clone(),
-                schedule_seed,
-                mutated,
-            })),
+            Ok((kernels, verdict)) => {
+                if let Verdict::Skipped(skip) = verdict {
+                    *self.skipped.entry(skip.reason).or_insert(0) += 1;
+                }
+                let found = |mutated| FoundKernel { case: case.clone(), schedule_seed, mutated };
+                self.kernels.extend(kernels.into_iter().map(found));
+            }
             Err(failure) => self.failures.push((schedule_seed, failure)),
         }
     }
 }
 
-fn pairs(seed: u64, options: &Options, device: &Device, schedules: &Scheduler<'_>) -> Vec<Pair> {
+fn pairs(seed: u64, options: &Options, device: &Device, schedules: &Scheduler<'_>) -> Pairs {
     let RandomPipeline { pipeline, request, .. } = random_pipeline(seed, &options.random);
-    let Ok(problem) = Problem::new(&pipeline, &request, device) else { return Vec::new() };
+    let problem = Problem::new(&pipeline, &request, device).map_err(|_| Reason::Sizes)?;
     let pair = |(number, schedule)| {
         let case = Case { pipeline: pipeline.clone(), request: request.clone(), schedule, seed };
-        let mutated = case.mutate(device);
-        (case, schedule_seed(seed, number), mutated)
+        let mutated = case.mutated(device);
+        Pair { case, schedule_seed: schedule_seed(seed, number), mutated }
     };
-    (0..).zip(schedules(&problem, seed)).map(pair).collect()
+    Ok((0..).zip(schedules(&problem, seed)).map(pair).collect())
 }

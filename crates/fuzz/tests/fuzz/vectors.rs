@@ -272,7 +272,7 @@ fn random_vectors_give_the_reference() {
     assert!(with_vectors >= 20, "{with_vectors} of {}", cases.len());
     let ahead = cases.iter().filter(|case| stmts_of_copies(case) > 0).count();
     assert!(ahead >= 5, "{ahead} of {}", cases.len());
-    for case in cases.iter().take(20) {
-        case.check_dynamic(&device, &|_| Ok(())).unwrap();
-    }
+    let any_size = cases.iter().take(20).map(|case| case.check_dynamic(&device, &|_| Ok(())).unwrap());
+    let skipped = any_size.filter(|verdict| matches!(verdict, Verdict::Skipped(_))).count();
+    assert!(skipped <= 10, "{skipped} of 20");
 }

@@ -60,7 +60,7 @@ fn wide_kernels_give_the_reference() {
         let summary = fuzz(&options, &device(), &random_schedules(2), &check, &|_| ()).unwrap();
         let failures: Vec<String> = summary.failures.iter().map(|found| found.failure.to_string()).collect();
         assert!(failures.is_empty(), "{narrow_elements}: {failures:#?}");
-        assert!(summary.pairs - summary.skipped > 100, "{summary:?}");
+        assert!(summary.skipped_pairs() * 20 <= summary.pairs, "{summary:?}");
     }
     let every =
         ["global", "shared", "thread"].into_iter().flat_map(|space| [("load", space), ("write", space)]);
