@@ -1,5 +1,7 @@
 //! `--dynamic` and `--pitch`: kernels whose sizes or strides every run gives.
 
+mod ranges;
+
 use warploom::codegen::build::build_with;
 use warploom::codegen::ir::Program;
 use warploom::codegen::lower;
@@ -12,10 +14,21 @@ use warploom::tune::one_shot::for_any_size;
 use crate::backend::unbuilt;
 use crate::error::Error;
 use crate::pipeline::Subject;
+pub(crate) use ranges::{Ranges, described};
 
 /// Which numbers are arguments of the kernels.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AnySize {
+    #[command(flatten)]
+    pub(crate) dynamic: Dynamic,
+    /// Take the strides of inputs and outputs as arguments of every run, for parts of larger pictures
+    #[arg(long, help_heading = "Kernels")]
+    pitch: bool,
+}
+
+/// Which sizes are arguments of the kernels.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Dynamic {
     /// Sizes that every run gives, as W=64..8192,H=64..8192; the others stay fixed
     ///
     /// The schedule is searched for the sizes of --size, and must be legal at all sizes of the ranges.
@@ -29,12 +42,9 @@ pub(crate) struct AnySize {
         verbatim_doc_comment
     )]
     dynamic: Vec<String>,
-    /// Take the strides of inputs and outputs as arguments of every run, for parts of larger pictures
-    #[arg(long, help_heading = "Kernels")]
-    pitch: bool,
 }
 
-impl AnySize {
+impl Dynamic {
     /// The problem with sizes that every run gives; `None` if all are fixed.
     pub(crate) fn problem(&self, asked: &Subject, device: &Device) -> Result<Option<Problem>, Error> {
         if self.dynamic.is_empty() {
@@ -44,7 +54,9 @@ impl AnySize {
         let problem = Problem::dynamic(&asked.pipeline, &asked.dynamic(ranges)?, device);
         problem.map(Some).map_err(|error| unbuilt(&asked.pipeline, error.into()))
     }
+}
 
+impl AnySize {
     /// The kernels under a schedule that can be used at all sizes: the given one, or the best one that a search `found`.
     pub(crate) fn build(
         &self,
@@ -53,15 +65,28 @@ impl AnySize {
         schedule: Schedule,
         found: Option<&Outcome>,
     ) -> Result<(Schedule, Program), Error> {
-        let failed = |error| unbuilt(problem.pipeline(), error);
-        if let (Some(any_size), Some(found)) = (any_size, found) {
-            return for_any_size(any_size, found).map_err(failed);
+        if let Some(any_size) = any_size {
+            return build(any_size, schedule, found);
         }
-        let options =
-            lower::Options { pitched: self.pitch || any_size.is_some(), ..lower::Options::default() };
-        let program = build_with(any_size.unwrap_or(problem), &schedule, options).map_err(failed)?;
-        Ok((schedule, program))
+        let options = lower::Options { pitched: self.pitch, ..lower::Options::default() };
+        let program = build_with(problem, &schedule, options);
+        Ok((schedule, program.map_err(|error| unbuilt(problem.pipeline(), error))?))
     }
+}
+
+/// The kernels for any size under a schedule that can be used at all of them: the given one, or the best one that a search
+/// `found`.
+pub(crate) fn build(
+    any_size: &Problem,
+    schedule: Schedule,
+    found: Option<&Outcome>,
+) -> Result<(Schedule, Program), Error> {
+    let options = lower::Options { pitched: true, ..lower::Options::default() };
+    let built = match found {
+        Some(found) => for_any_size(any_size, found),
+        None => build_with(any_size, &schedule, options).map(|program| (schedule, program)),
+    };
+    built.map_err(|error| unbuilt(any_size.pipeline(), error))
 }
 
 /// Parses `W=64..8192`.

@@ -121,7 +121,7 @@ impl Arguments {
     fn build(&self, chosen: &mut Chosen, device: &Device) -> Result<(Program, Vec<i64>), Error> {
         let asked = &chosen.subject;
         let problem = problem(&asked.pipeline, &asked.request, device)?;
-        let any_size = self.any_size.problem(asked, device)?;
+        let any_size = self.any_size.dynamic.problem(asked, device)?;
         let (schedule, found) = self.kernels.schedule_or_search(&problem, any_size.as_ref())?;
         let (schedule, program) =
             self.any_size.build(&problem, any_size.as_ref(), schedule, found.as_ref())?;

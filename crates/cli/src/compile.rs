@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Arg;
 use warploom::app::App;
-use warploom::codegen::cuda::{Build, describe};
 use warploom::cost::CostModel;
 use warploom::export::{ExportOptions, Package};
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::{Options, Outcome};
 use warploom::target::Device;
 
-use crate::any_size::AnySize;
+use crate::any_size::{AnySize, Ranges, described};
 use crate::backend::{Kernels, build_program, problem, rewritten};
 use crate::emit::{self, Emit, Scheduled};
 use crate::error::Error;
@@ -89,7 +88,7 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let model = arguments.kernels.model.load(&device)?;
     let pipeline = &asked.pipeline;
     let problem = problem(pipeline, &asked.request, &device)?;
-    let any_size = arguments.any_size.problem(&asked, &device)?;
+    let any_size = arguments.any_size.dynamic.problem(&asked, &device)?;
     let (schedule, search, found) = arguments.schedule(&problem, any_size.as_ref(), &*model)?;
     voice::warnings(pipeline, problem.regions());
     let (schedule, program) =
@@ -113,7 +112,9 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     if let (Some(folder), false) = (&arguments.output, arguments.emit.is_empty()) {
         files = emit::write(folder, &manifest.name, &arguments.emit, &of)?;
     }
-    let described = describe(package.program(), Build::Timing);
+    let described = described(package.program(), any_size.as_ref());
+    let ranges =
+        any_size.as_ref().map(|any_size| Ranges::new(any_size, &schedule, package.program(), &*model));
     let report = Report {
         app: asked.name,
         sizes: asked.sizes,
@@ -123,7 +124,8 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         code: manifest.code.clone(),
         notes: package.notes().to_vec(),
         launches: described.launches(),
-        workspace_bytes: manifest.workspace_bytes,
+        workspace_bytes: manifest.workspace_bytes_at(&described),
+        ranges: ranges.transpose()?.flatten(),
         predicted_us: explanation.predicted_us,
         predicted_us_low: explanation.predicted_us_low,
         predicted_us_high: explanation.predicted_us_high,

@@ -16,6 +16,7 @@ use warploom::schedule::schedule::{Change, Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::explain::{Explanation, microseconds};
 
+use crate::any_size::{self, Dynamic, Ranges};
 use crate::backend::{self, Kernels, Source, problem, rewritten, unbuilt};
 use crate::error::Error;
 use crate::pipeline::{Subject, Which};
@@ -44,6 +45,7 @@ use against::Against;
   warploom explain harris --schedule out/harris.schedule --size 640x480 --device a100
   warploom explain blur --schedule default --json
   warploom explain harris --schedule apps/schedules --decisions
+  warploom explain blur --dynamic W=64..8192,H=64..8192        what `compile --dynamic` finds
   warploom explain unsharp --html unsharp.html                 as a page, with the code beside the loop nests
   warploom explain unsharp --schedule apps/schedules --against default --html both.html
 
@@ -60,6 +62,8 @@ pub(crate) struct Arguments {
     which: Which,
     #[command(flatten)]
     kernels: Kernels,
+    #[command(flatten)]
+    dynamic: Dynamic,
     /// List the decisions that lead from the default schedule to this one, instead of the kernels
     #[arg(long, conflicts_with_all = ["html", "against"])]
     decisions: bool,
@@ -87,6 +91,8 @@ struct Report {
     device: String,
     /// Whether the schedule was searched for, not given.
     searched: bool,
+    /// With `--dynamic`: the sizes that every run gives, and what the kernels need at some of them.
+    ranges: Option<Ranges>,
     #[serde(flatten)]
     explanation: Explanation,
     /// The schedule of `--against`.
@@ -118,7 +124,14 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     voice::warnings(&asked.pipeline, problem.regions());
     // `compile` finds its schedule with the same options.
     let source = arguments.kernels.schedule.clone().unwrap_or(Source::Search(0));
-    let (schedule, outcome) = arguments.kernels.schedule_from(&source, &problem, None)?;
+    let any_size = arguments.dynamic.problem(&asked, &device)?;
+    let (mut schedule, outcome) = arguments.kernels.schedule_from(&source, &problem, any_size.as_ref())?;
+    let mut program = None;
+    if let Some(any_size) = any_size {
+        let (legal, built) = any_size::build(&any_size, schedule, outcome.as_ref())?;
+        schedule = legal;
+        program = Some((any_size, built));
+    }
     if arguments.decisions {
         return arguments.decisions(asked, &rewritten(&problem, &schedule)?, &schedule, out);
     }
@@ -136,22 +149,26 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     if let Some(file) = &arguments.html {
         return arguments.page(&asked, &device, &first, second.as_ref(), file, out);
     }
+    let ranges =
+        program.map(|(any_size, program)| Ranges::new(&any_size, &first.schedule, &program, &*model));
+    let ranges = ranges.transpose()?.flatten();
     let against = second.as_ref().map(|second| Against::new(&first, second));
     if arguments.format.json {
         let (searched, explanation) = (outcome.is_some(), first.explanation);
         let Subject { name: app, sizes, .. } = asked;
-        let report = Report { app, sizes, device: device.name, searched, explanation, against };
+        let report = Report { app, sizes, device: device.name, searched, ranges, explanation, against };
         return report::json(out, "warploom.explain/2", &report);
     }
-    report::text(
-        out,
-        &match against {
+    let across = ranges
+        .map(|ranges| format!("{} for {} ({}), {}\n", asked.name, device.name, device.arch(), ranges.text()));
+    let text = across.unwrap_or_default()
+        + &match against {
             Some(against) => {
                 head(&asked.name, &asked.sizes.to_string(), &device, &first.explanation) + &against.text()
             }
             None => listing(&asked.name, &asked.sizes.to_string(), &device, &first.explanation),
-        },
-    )
+        };
+    report::text(out, &text)
 }
 
 impl Arguments {

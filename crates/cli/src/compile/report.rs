@@ -9,6 +9,7 @@ use warploom::runtime::nvrtc::Image;
 use warploom::target::program;
 use warploom::tune::explain::{Explanation, Idle, KernelExplanation};
 
+use crate::any_size::Ranges;
 use crate::search;
 use crate::show;
 use crate::sizes::Sizes;
@@ -29,6 +30,8 @@ pub(crate) struct Report {
     pub(crate) notes: Vec<String>,
     pub(crate) launches: u64,
     pub(crate) workspace_bytes: u64,
+    /// The sizes that every run gives, and what the kernels need at some of them; `null` if all sizes are fixed.
+    pub(crate) ranges: Option<Ranges>,
     /// The run time that the cost model predicts.
     pub(crate) predicted_us: f64,
     /// The measured time lies between these two for nine of ten pipelines; `null` if that is not known.
@@ -122,12 +125,18 @@ impl Report {
         let launches =
             if self.launches == 1 { "1 launch".to_owned() } else { format!("{} launches", self.launches) };
         let also_for = self.also_for.iter().map(|Target { device, arch }| format!(", {device} ({arch})"));
+        let also_for = also_for.collect::<String>();
+        // The figures that follow are of the sizes in the head.
+        let across = self.ranges.as_ref().map(|ranges| {
+            format!("{} for {} ({arch}){also_for}, {}\n", self.app, self.device, ranges.text())
+        });
         let head = format!(
-            "{}{} for {} ({arch}){}: {:.1} us predicted; {}; {}, {launches} per run, {} of workspace\n\n",
+            "{}{}{} for {} ({arch}){}: {:.1} us predicted; {}; {}, {launches} per run, {} of workspace\n\n",
+            across.unwrap_or_default(),
             self.app,
             self.sizes,
             self.device,
-            also_for.collect::<String>(),
+            also_for,
             self.predicted_us,
             show::range(explanation.range()),
             show::count(self.kernels.len(), "kernel"),
