@@ -253,7 +253,9 @@ fn check_names(pipeline: &Pipeline, request: &Realisation) {
 fn words_of_c_and_cuda_are_names_like_others_with_or_without_nvrtc() {
     let words = words();
     assert!(
-        ["_Bool", "CUresult", "uint32_t", "KERNELS"].iter().all(|word| words.iter().any(|it| it == word))
+        ["_Bool", "CUresult", "uint32_t", "kernel_count"]
+            .iter()
+            .all(|word| words.iter().any(|it| it == word))
     );
     let (inputs, request) = called("words", &words, &[], &[]);
     check_names(&inputs, &request);

@@ -1,5 +1,5 @@
 /* The kernels that wait for the one before them, and so can be launched before it has ended. */
-static const bool waits[KERNELS] = {@waits@};
+static const bool waits[kernel_count] = {@waits@};
 
 /* Whether the driver can do that with a kernel. Code for older architectures does not wait. */
 static CUresult find_early(CUfunction function, bool *early)

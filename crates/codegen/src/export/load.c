@@ -1,4 +1,4 @@
-enum { CODES = @count@ };
+enum { code_count = @count@ };
 
 /* In the order in which to try them: machine code from the newest architecture to the oldest, then PTX. */
 static const struct {
@@ -6,7 +6,7 @@ static const struct {
     int major;
     int minor;
     const unsigned char *bytes;
-} codes[CODES] = {
+} codes[code_count] = {
 @codes@
 };
 
@@ -28,7 +28,7 @@ static CUresult load_own(CUmodule *module)
     }
     /* Embedded GPUs refuse machine code of others, but not PTX. */
     result = CUDA_ERROR_NO_BINARY_FOR_GPU;
-    for (int i = 0; i < CODES && result == CUDA_ERROR_NO_BINARY_FOR_GPU; i++) {
+    for (int i = 0; i < code_count && result == CUDA_ERROR_NO_BINARY_FOR_GPU; i++) {
         bool same = major == codes[i].major && minor >= codes[i].minor;
         if (same || (codes[i].is_ptx && major > codes[i].major)) {
             result = cuModuleLoadData(module, codes[i].bytes);

@@ -43,7 +43,7 @@ pub fn source(manifest: &Manifest, code: &[&[u8]]) -> String {
     fill(
         include_str!("template.c"),
         &[
-            ("early_field", chained("    bool early[KERNELS];\n")),
+            ("early_field", chained("    bool early[kernel_count];\n")),
             ("early", chained(&early(manifest))),
             ("find_early", chained(FIND_EARLY)),
             ("follows", chained(", bool follows")),

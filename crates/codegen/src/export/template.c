@@ -7,7 +7,7 @@
 
 enum {
 @numbers@
-    KERNELS
+    kernel_count
 };
 
 static const struct {
@@ -15,13 +15,13 @@ static const struct {
     unsigned int grid[3];
     unsigned int threads;
     unsigned int dynamic_shared_bytes;
-} kernels[KERNELS] = {
+} kernels[kernel_count] = {
 @kernels@
 };
 
 struct @name@_pipeline {
     CUmodule module;
-    CUfunction functions[KERNELS];
+    CUfunction functions[kernel_count];
 @early_field@
 };
 
@@ -37,7 +37,7 @@ static CUresult load(@name@_pipeline *pipeline, const char *file)
 @early@
 static CUresult find_kernels(@name@_pipeline *pipeline)
 {
-    for (int i = 0; i < KERNELS; i++) {
+    for (int i = 0; i < kernel_count; i++) {
         CUfunction *function = &pipeline->functions[i];
         CUresult result = cuModuleGetFunction(function, pipeline->module, kernels[i].entry);
         /* More than 48 KB must be allowed first. */
