@@ -50,7 +50,7 @@ fn a_run_is_the_same_on_any_number_of_threads() {
 #[test]
 fn skipped_pairs_have_reasons() {
     let place = Place::new();
-    let line = "fuzz --dynamic --pipelines 12 --schedules 2 --seed 1 --stages 2..5 --device h200";
+    let line = "fuzz --dynamic --pipelines 6 --schedules 2 --seed 4 --stages 4..7 --device h200";
     let report = place.json(&format!("{line} --json"));
     let skipped = report["skipped"].as_u64().unwrap();
     let skips = report["skips"].as_array().unwrap();
@@ -64,7 +64,7 @@ fn skipped_pairs_have_reasons() {
 
     let strict = place.run(&format!("{line} --max-skipped 0%"));
     assert_eq!(strict.code, 1);
-    let expected = format!("error: {skipped} of 24 pairs (");
+    let expected = format!("error: {skipped} of 12 pairs (");
     assert!(strict.err.starts_with(&expected), "{}", strict.err);
     assert!(strict.err.ends_with("were skipped, more than the 0 % of --max-skipped; the report says why\n"));
     let wrong = place.run("fuzz --pipelines 1 --max-skipped 20");

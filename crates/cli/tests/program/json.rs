@@ -12,7 +12,7 @@ use crate::place::{Place, Ran};
 const SEARCH: &str = "--samples 2 --beam 2 --passes 1";
 
 /// One run for every report that needs no GPU, in this order in one folder.
-const COMMANDS: [&str; 44] = [
+const COMMANDS: [&str; 47] = [
     "apps",
     "apps --export harris.json",
     "graph blur",
@@ -56,7 +56,7 @@ const COMMANDS: [&str; 44] = [
     "report tuning.db -o page.html",
     "fuzz --pipelines 2 --schedules 1 --device h200",
     "fuzz --pipelines 2 --schedules 1 --device h200 --search",
-    "fuzz --dynamic --pipelines 6 --schedules 2 --stages 2..4 --device h200",
+    "fuzz --dynamic --pipelines 6 --schedules 2 --seed 4 --stages 4..7 --device h200",
     "fuzz --replay CASE --device h200",
     "fuzz --mutate 1 --device h200",
     "devices --presets",
