@@ -2,6 +2,8 @@
 //! bit for bit, and threads change nothing.
 
 mod common;
+#[path = "searched/prices.rs"]
+mod prices;
 
 use common::{check_simulated, h200, is_simulated, problem, quick_search, tiny, workload};
 use warploom::app::App;

@@ -129,6 +129,7 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         predicted_us: explanation.predicted_us,
         predicted_us_low: explanation.predicted_us_low,
         predicted_us_high: explanation.predicted_us_high,
+        basis: explanation.basis.clone(),
         idle: explanation.idle.clone(),
         kernels: kernels(&described, &explanation, package.image()),
         search,

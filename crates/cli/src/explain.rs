@@ -241,5 +241,5 @@ fn head(app: &str, sizes: &str, device: &Device, explanation: &Explanation) -> S
 /// The predicted time of a schedule, who predicts it, and how far off that may be.
 fn predicted(explanation: &Explanation) -> String {
     let (time, range) = (microseconds(explanation.predicted_us), show::range(explanation.range()));
-    format!("{time} predicted by the {} model; {range}", explanation.model)
+    format!("{time} predicted by {}; {range}", explanation.basis)
 }

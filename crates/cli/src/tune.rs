@@ -36,7 +36,7 @@ use crate::search::duration;
 pub(crate) use interrupt::{stop_on_interrupt, stop_watching};
 pub(crate) use measuring::Measuring;
 pub(crate) use progress::Progress;
-pub(crate) use report::{TRIAL_TITLES, TrialReport, range_of, trial_cells, trial_table};
+pub(crate) use report::{TRIAL_TITLES, TrialReport, basis_of, range_of, trial_cells, trial_table};
 pub(crate) use strategy::Spaces;
 pub(crate) use subject::Tunable;
 

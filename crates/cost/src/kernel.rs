@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::ops::{AddAssign, BitOr};
 
 use serde::{Deserialize, Serialize};
-use warploom_schedule::schedule::{Kernel, Nest};
+use warploom_schedule::schedule::{KernelNumbers, Nest, NestNumbers};
 use warploom_schedule::{NodeId, StageId};
 
 use crate::schema::StageFeatures;
@@ -114,13 +114,23 @@ pub struct ArrayTraffic {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct NewDecisions(u32);
 
+/// The first bit for nests.
+const NEST_BITS: usize = 16;
+
 impl NewDecisions {
     /// The decisions that a kernel and its nests make as numbers. Weights files contain the bits, so a
     /// bit never changes its meaning: the lower half is for kernels, the upper half for nests, each in
     /// the order of their words.
-    pub fn of_kernel<'k>(kernel: &Kernel, nests: impl Iterator<Item = &'k Nest>) -> NewDecisions {
+    pub fn of_kernel<'k>(kernel: KernelNumbers, nests: impl Iterator<Item = &'k Nest>) -> NewDecisions {
         let nests = nests.fold(0, |known, nest| known | bits(nest.numbers.all()));
-        NewDecisions(bits(kernel.numbers.all()) | nests << 16)
+        NewDecisions(bits(kernel.all()) | nests << NEST_BITS)
+    }
+
+    /// The words of the decisions in the set, each with the set that has it alone.
+    pub fn words(self) -> impl Iterator<Item = (&'static str, NewDecisions)> {
+        let numbered = |words: &'static [&'static str], first: usize| words.iter().copied().zip(first..);
+        let all = numbered(KernelNumbers::WORDS, 0).chain(numbered(NestNumbers::WORDS, NEST_BITS));
+        all.map(|(word, bit)| (word, NewDecisions(1 << bit))).filter(move |(_, one)| self.contains(*one))
     }
 
     /// Decisions that all weights know, because the features that they read describe them: rows of an array in shared memory
@@ -193,14 +203,9 @@ mod tests {
     fn all_weights_know_the_pitch_and_nothing_else() {
         let mut nest = Nest::shared(StageRef { func: FuncId::new(0), stage: 0 });
         nest.numbers.pitch = NonZeroU32::new(33);
-        let kernel = Kernel {
-            stage: StageRef { func: FuncId::new(0), stage: 0 },
-            block: Vec::new(),
-            numbers: Default::default(),
-            body: Vec::new(),
-        };
         let known = |nest: &Nest| {
-            NewDecisions::DESCRIBED.contains(NewDecisions::of_kernel(&kernel, [nest].into_iter()))
+            let decisions = NewDecisions::of_kernel(KernelNumbers::default(), [nest].into_iter());
+            NewDecisions::DESCRIBED.contains(decisions)
         };
         assert!(known(&nest));
         let changes: [fn(&mut Nest); 7] = [
@@ -217,5 +222,16 @@ mod tests {
             change(&mut other);
             assert!(!known(&other));
         }
+    }
+
+    #[test]
+    fn decisions_have_the_words_of_schedules() {
+        let mut nest = Nest::shared(StageRef { func: FuncId::new(0), stage: 0 });
+        (nest.numbers.atomic, nest.numbers.slide) = (true, true);
+        let kernel = KernelNumbers { blocks: NonZeroU32::new(2) };
+        let decisions = NewDecisions::of_kernel(kernel, [&nest].into_iter());
+        let words: Vec<&str> = decisions.words().map(|(word, _)| word).collect();
+        assert_eq!(words, ["blocks", "atomic", "slide"]);
+        assert!(decisions.words().all(|(_, one)| decisions.contains(one) && one != decisions));
     }
 }

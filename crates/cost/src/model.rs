@@ -1,5 +1,8 @@
 //! The interface of cost models, and the choice of a model for a device.
 
+use std::fmt;
+
+use serde::Serialize;
 use warploom_schedule::Dag;
 use warploom_target::Device;
 
@@ -57,6 +60,43 @@ pub struct Term {
     pub microseconds: f64,
 }
 
+/// What the predicted time of a schedule was computed from. Its [`Display`](fmt::Display) says it in words.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Basis {
+    /// The name of the model: `analytic`, or the name of the weights.
+    pub model: String,
+    /// The kernels whose times are those of the analytic model, because the weights do not know all of their decisions; 0 if
+    /// the model is the analytic one.
+    pub analytic_kernels: usize,
+    /// The words of those decisions.
+    pub unknown_decisions: Vec<&'static str>,
+}
+
+impl Basis {
+    /// What the times that a model predicts for some kernels are computed from.
+    pub fn of(model: &dyn CostModel, kernels: &[KernelFeatures]) -> Basis {
+        let all = kernels.iter().fold(NewDecisions::default(), |all, kernel| all | kernel.decisions);
+        let unknown = all.words().filter(|(_, decision)| !model.knows(*decision));
+        Basis {
+            model: model.name().to_owned(),
+            analytic_kernels: kernels.iter().filter(|kernel| !model.knows(kernel.decisions)).count(),
+            unknown_decisions: unknown.map(|(word, _)| word).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the {} model", self.model)?;
+        let words: Vec<String> = self.unknown_decisions.iter().map(|word| format!("`{word}`")).collect();
+        match self.analytic_kernels {
+            0 => Ok(()),
+            1 => write!(f, ", one kernel by the analytic one: the weights do not know {}", words.join(", ")),
+            some => write!(f, ", {some} kernels by the analytic one: the weights do not know {}", words.join(", ")),
+        }
+    }
+}
+
 /// The cost model that was chosen for a device, with a warning for the user.
 pub struct Chosen {
     /// The learned model, or the analytic one if the weights cannot be used.
@@ -83,6 +123,11 @@ pub fn choose(weights: Option<&[u8]>, device: &Device) -> Chosen {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
+    use warploom_lang::{FuncId, Id};
+    use warploom_schedule::schedule::{KernelNumbers, Nest, StageRef};
+
     use super::*;
     use crate::range::Ranges;
 
@@ -99,6 +144,26 @@ mod tests {
         let (name, warning) = choice(Some(&trained), &v100);
         assert!(matches!((name.as_str(), warning), ("random 1", Some(WeightsError::Device { .. }))));
         assert_eq!(choice(Some(b"a picture"), &h200), ("analytic".into(), Some(WeightsError::NotWeights)));
+    }
+
+    #[test]
+    fn the_basis_names_what_the_weights_do_not_know() {
+        let h200 = Device::preset("h200").unwrap();
+        let mut nest = Nest::shared(StageRef { func: FuncId::new(0), stage: 0 });
+        let plain = KernelFeatures::default();
+        (nest.numbers.atomic, nest.numbers.pitch) = (true, NonZeroU32::new(33));
+        let decisions = NewDecisions::of_kernel(KernelNumbers::default(), [&nest].into_iter());
+        let atomic = KernelFeatures { decisions, ..KernelFeatures::default() };
+        let basis = |model: &dyn CostModel| Basis::of(model, &[plain.clone(), atomic.clone()]);
+        let weights = Weights::random(1);
+        let learned = basis(&Network::new(&weights, &h200));
+        assert_eq!((learned.analytic_kernels, learned.unknown_decisions.as_slice()), (1, &["atomic"][..]));
+        assert_eq!(
+            learned.to_string(),
+            "the random 1 model, one kernel by the analytic one: the weights do not know `atomic`"
+        );
+        assert_eq!(basis(&Network::new(&weights.knowing(decisions), &h200)).analytic_kernels, 0);
+        assert_eq!(basis(&Analytic::new(&h200)).to_string(), "the analytic model");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::interleave::interleaved;
 use crate::kernels::{Shape, Tiler};
 use crate::lift::lifted;
 use crate::places::Places;
-use crate::reductions::{Variant, tiled};
+use crate::reductions::{Variant, steps, tiled};
 use crate::search::Search;
 use crate::space::{Space, Span};
 use crate::state::{Child, Kern, Sketch, State};
@@ -147,10 +147,9 @@ impl<'a> Contraction<'a> {
         let reduces = space.stages_of(func).last()?;
         let facts = space.stage(reduces);
         let dims = space.problem.pipeline().funcs()[func].dims.len();
-        let steps = facts.reductions.iter().map(|span| span.extent).product::<i64>();
         let reuses = is_contraction(space.problem, reduces);
         let is_tileable = !facts.reductions.is_empty() && facts.pure.len() == dims;
-        if !is_tileable || !(reuses || steps <= FEW_STEPS) || space.is_decided(func) {
+        if !is_tileable || !(reuses || steps(&facts.reductions) <= FEW_STEPS) || space.is_decided(func) {
             return None;
         }
         let owner = only_reader(space, func).filter(|owner| !space.is_decided(owner.func))?;
@@ -171,7 +170,7 @@ impl<'a> Contraction<'a> {
         let variants = tiled(space.stage(self.reduces));
         let Some((usual, others)) = variants.split_first() else { return Vec::new() };
         let tiler = Tiler::new(space, space.stage(self.owner));
-        let shapes = self.shapes();
+        let shapes = self.shapes(search);
         let mut found = self.judged(search, shapes.iter().map(|shape| (shape, usual)), &tiler);
         first_of_each(&mut found);
         found.truncate(BEST_SHAPES);
@@ -265,7 +264,7 @@ impl<'a> Contraction<'a> {
 
     /// Tiles of the owner: threads along its first dimensions, and several points for each along those for which a value that
     /// was read can be used again.
-    fn shapes(&self) -> Vec<Shape> {
+    fn shapes(&self, search: &Search<'_>) -> Vec<Shape> {
         let space = self.evaluator.space;
         let pure = &space.stage(self.owner).pure;
         let loads = loads(space.problem, self.reduces);
@@ -278,6 +277,9 @@ impl<'a> Contraction<'a> {
         let mut partial =
             vec![Partial { serial: Vec::new(), threads: Vec::new(), padded: 1.0, all_or_one: true }];
         for span in pure {
+            if search.is_over() {
+                return Vec::new();
+            }
             let most = if is_reused(span) { POINTS.1 } else { 1 };
             partial = partial.iter().flat_map(|shorter| shorter.longer(span.extent, most)).collect();
             thin_out(&mut partial, MOST_PARTIAL);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use warploom_cost::{CostModel, Featurizer, KernelFeatures, NewDecisions, RowSource, StageRow};
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{Kernel, NestPlan, Plan, RegisterFootprint, RootItem, Schedule};
+use warploom_schedule::schedule::{Kernel, NestPlan, Plan, RegisterFootprint, RootItem};
 
 use crate::contractions::is_contraction;
 use crate::memo::{Memo, Verdict};
@@ -69,7 +69,7 @@ impl<'a> Evaluator<'a> {
 
     /// Whether the model knows all decisions of a kernel, so that its cost is comparable to others.
     pub fn knows(&self, item: &RootItem) -> bool {
-        item.kernels().all(|kernel| self.model.knows(NewDecisions::of_kernel(kernel, kernel.nests())))
+        item.kernels().all(|kernel| self.model.knows(NewDecisions::of_kernel(kernel.numbers, kernel.nests())))
     }
 
     /// Why the search ends.
@@ -245,19 +245,25 @@ impl<'a> Evaluator<'a> {
         !exempt && times > self.space.options.limits.recompute * features.points_computed_minimum
     }
 
-    /// A schedule in which each tiled contraction says how many of its blocks an SM must hold: as many as the prediction
+    /// The state in which each tiled contraction says how many of its blocks an SM must hold: as many as the prediction
     /// supposes. The kernel compiler takes more registers for unrolled products than they need, and then fewer blocks fit.
     /// `None` if there is none to hold.
-    pub fn held(&self, state: &State, schedule: &Schedule) -> Option<Schedule> {
-        let mut held = schedule.clone();
-        for (kern, item) in state.kernels.iter().zip(&mut held.root) {
-            let kernels = item.kernels_mut().filter(|kernel| kernel.numbers.blocks.is_none());
-            let free = kernels.filter(|kernel| !self.space.is_decided(kernel.stage.func));
-            for kernel in free.filter(|kernel| self.is_tiled_contraction(kernel)) {
-                kernel.numbers.blocks = self.supposed_blocks(kern);
+    pub fn held(&self, state: &State, counts: &mut Statistics) -> Option<State> {
+        let mut kernels = state.kernels.clone();
+        for kern in &mut kernels {
+            let is_free = |kernel: &Kernel| {
+                kernel.numbers.blocks.is_none()
+                    && !self.space.is_decided(kernel.stage.func)
+                    && self.is_tiled_contraction(kernel)
+            };
+            if kern.sketch.item.kernels().any(is_free) {
+                let blocks = self.supposed_blocks(kern);
+                let item = kern.sketch.item.with(|kernel| kernel.numbers.blocks = blocks);
+                *kern = self.judge(vec![kern.sketch.with_tiles(item)], counts).pop()?.ok()?;
             }
         }
-        (held != *schedule).then_some(held)
+        let held = State::new(kernels, state.inlined.clone());
+        (held.identity() != state.identity()).then_some(held)
     }
 
     /// Whether a kernel has a contraction in registers that runs in loops over the block.

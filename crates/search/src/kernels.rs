@@ -5,13 +5,17 @@ use std::sync::Arc;
 use ahash::AHashSet;
 use warploom_schedule::schedule::{RootItem, Size, ThreadTiles, Tile};
 
+use crate::choices::{Choices, Room};
 use crate::hash::of_words;
 use crate::reductions::{Variant, at_root};
 use crate::space::{Space, Span, StageFacts};
-use crate::tiles::{Bounds, idle_lanes, product, serial_sizes, thread_sizes, thread_tilings};
+use crate::tiles::{Bounds, idle_lanes, points, serial_sizes, thread_sizes, thread_tilings};
 
 /// The most tilings that are enumerated. If there are more, they are sampled.
 const MAX_TILINGS: usize = 6000;
+
+/// Of more dimensions, hardly any draw has threads along so few that a block could have them: then three have.
+const MANY_DIMENSIONS: usize = 8;
 
 /// The most unrolled points, including reduction variables.
 const MAX_UNROLLED: i64 = 1024;
@@ -89,8 +93,11 @@ impl<'a> Tiler<'a> {
         let mut shapes = Vec::new();
         let each = MAX_TILINGS / self.variants.len().max(1);
         for variant in 0..self.variants.len() {
-            for vector in self.vectors(&self.dims(variant)) {
-                self.shapes_of(variant, vector, each, &mut shapes);
+            let dims = self.dims(variant);
+            let vectors = self.vectors(&dims);
+            let most = if dims.len() > MANY_DIMENSIONS { each / vectors.len() } else { each };
+            for vector in vectors {
+                self.shapes_of(variant, vector, most, &mut shapes);
             }
         }
         shapes
@@ -128,33 +135,36 @@ impl<'a> Tiler<'a> {
 
     fn shapes_of(&self, variant: usize, vector: usize, most: usize, shapes: &mut Vec<Shape>) {
         let dims = self.dims(variant);
-        let lists: Vec<Vec<i64>> =
-            dims.iter().enumerate().map(|(d, span)| self.serial_sizes(*span, d == vector)).collect();
-        let mut serials = product(&lists);
-        serials.retain(|serial| self.is_short(variant, serial));
+        let lists = dims.iter().enumerate().map(|(d, span)| self.serial_sizes(*span, d == vector)).collect();
+        let serials = Choices::new(lists, Room { most: self.most_serial(variant), several: None });
         let outer = |serial: &[i64]| -> Vec<i64> {
             dims.iter().zip(serial).map(|(span, size)| (span.extent + size - 1) / size).collect()
         };
         let only = dims.len() == 1;
-        let threads = |serial: &[i64]| thread_tilings(&outer(serial), vector, only, &[], self.bounds());
-        let widest = serials.first().map_or(0, |serial| threads(serial).len());
-        if serials.len() * widest <= most {
-            for serial in &serials {
+        let threads = |serial: &[i64]| thread_tilings(&outer(serial), vector, only, self.bounds());
+        let widest = serials.get(0).map_or(0, |serial| threads(&serial).count());
+        if serials.count().saturating_mul(widest.max(1)) <= most as u64 {
+            for serial in serials.all() {
                 let shape = |threads| Shape { variant, vector, serial: serial.clone(), threads };
-                shapes.extend(threads(serial).into_iter().map(shape));
+                shapes.extend(threads(&serial).all().map(shape));
             }
             return;
         }
         // Too many to list: draw the wanted number uniformly.
         let mut seen = AHashSet::new();
         for draw in 0..most as u64 {
-            let pick = |word: u64, len: usize| {
-                (of_words(&[draw, word, variant as u64, vector as u64]) % len.max(1) as u64) as usize
+            let pick = |word: u64, len: u64| {
+                of_words(&[draw, word, variant as u64, vector as u64]) % len.max(1)
             };
-            let serial = serials[pick(0, serials.len())].clone();
+            let Some(serial) = serials.get(pick(0, serials.count())) else { continue };
+            let others = [1, 2].map(|number| pick(u64::MAX - number, dims.len() as u64) as usize);
+            let is_shared = |d: usize| dims.len() <= MANY_DIMENSIONS || d == vector || others.contains(&d);
             let size = |(d, extent): (usize, i64)| {
+                if !is_shared(d) {
+                    return Some(1);
+                }
                 let sizes = thread_sizes(extent, d == vector, only, self.bounds());
-                sizes.get(pick(1 + d as u64, sizes.len())).copied()
+                sizes.get(pick(1 + d as u64, sizes.len() as u64) as usize).copied()
             };
             let Some(threads) = outer(&serial).into_iter().enumerate().map(size).collect() else { continue };
             let shape = Shape { variant, vector, serial, threads };
@@ -164,17 +174,17 @@ impl<'a> Tiler<'a> {
         }
     }
 
-    fn is_short(&self, variant: usize, serial: &[i64]) -> bool {
-        let points: i64 = serial.iter().product();
-        points <= self.space.options.limits.serial_points
-            && points * self.variants[variant].unrolled(self.facts) <= MAX_UNROLLED
+    /// The most points per thread.
+    fn most_serial(&self, variant: usize) -> i64 {
+        let unrolled = self.variants[variant].unrolled(self.facts).max(1);
+        self.space.options.limits.serial_points.min(MAX_UNROLLED / unrolled)
     }
 
     /// Whether the number of threads is allowed.
     fn fits(&self, shape: &Shape) -> bool {
         let bounds = self.bounds();
         shape.threads.iter().filter(|threads| **threads > 1).count() <= bounds.dims
-            && shape.threads.iter().product::<i64>() <= bounds.block
+            && points(&shape.threads) <= bounds.block
     }
 
     fn blocks(&self, shape: &Shape) -> f64 {
@@ -247,7 +257,7 @@ impl<'a> Tiler<'a> {
         };
         let variants = (0..self.variants.len()).filter(|i| alike(&self.variants[*i]));
         found.extend(variants.map(|variant| Shape { variant, ..shape.clone() }));
-        found.retain(|next| next != shape && self.is_short(next.variant, &next.serial) && self.fits(next));
+        found.retain(|next| next != shape && points(&next.serial) <= self.most_serial(next.variant) && self.fits(next));
         found
     }
 

@@ -8,7 +8,7 @@
 //!
 //! | task | modules |
 //! | --- | --- |
-//! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles` |
+//! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices` |
 //! | select the options to evaluate | `expand`, `lift`, `menu` |
 //! | evaluate options | `evaluate`, `memo` |
 //! | offer all of the above to a strategy | `search` ([`Search`]) |
@@ -24,6 +24,7 @@
 
 mod beam;
 mod bits;
+mod choices;
 mod contractions;
 mod evaluate;
 mod every_size;
@@ -148,9 +149,12 @@ pub fn search(
     observer: &(dyn Fn(Event) + Sync),
 ) -> Outcome {
     let started = Instant::now();
-    let one = |problem: &Problem, effort: &Options| {
+    let within_time = |effort: &Options| {
         let left = options.time_limit.map(|limit| limit.saturating_sub(started.elapsed()));
-        let options = Options { time_limit: left, ..effort.clone() };
+        Options { time_limit: left, ..effort.clone() }
+    };
+    let one = |problem: &Problem, effort: &Options| {
+        let options = within_time(effort);
         explore(problem, model, &options, observer, |search, start| {
             let (first, mut others) = started_from(search, start);
             if first.identity() != start.identity() {
@@ -170,7 +174,7 @@ pub fn search(
         if !is_possible(problem) {
             return f64::INFINITY;
         }
-        with_search(problem, model, options, &|_| {}, |search| {
+        with_search(problem, model, &within_time(options), &|_| {}, |search| {
             let default = search.appraise(&Schedule::default_for(problem));
             default.map_or(f64::INFINITY, |default| {
                 let (first, others) = started_from(search, &default);
@@ -179,7 +183,9 @@ pub fn search(
         })
     };
     let most = if options.fixed.is_none() { options.rewrites } else { 0 };
-    let promising = promising(problem, most, start_cost);
+    // The search of the pipeline as it is needs its time too.
+    let is_over = || options.time_limit.is_some_and(|limit| started.elapsed() >= limit / 2);
+    let promising = promising(problem, most, start_cost, is_over);
     let few = Options { samples: options.samples.div_ceil(REWRITTEN), ..options.clone() };
     let mut outcome = match problem.pipeline().rewrites() {
         // Something to fall back on, if no kernels can be built of what is faster from the start.
@@ -199,6 +205,9 @@ pub fn search(
         if outcome.best_cost() >= before {
             break;
         }
+    }
+    if promising.cut_short {
+        outcome.stop = StopReason::TimeLimit;
     }
     outcome
 }

@@ -41,7 +41,7 @@ impl Variant {
                 facts.reductions.iter().find(|span| span.dim == tile.dim).map_or(1, |span| span.extent);
             tile.size.of(self.left(tile.dim, extent))
         };
-        self.inner.iter().map(size).product()
+        self.inner.iter().map(size).fold(1, i64::saturating_mul)
     }
 
     /// The extent of a variable that the loops over the block leave to each iteration.
@@ -72,7 +72,7 @@ fn whole(several: &[Span]) -> Vec<Vec<Tile>> {
     let mut lists = Vec::new();
     for count in 1..=several.len() {
         let taken = &several[..count];
-        if taken.iter().map(|span| span.extent).product::<i64>() <= WHOLE {
+        if steps(taken) <= WHOLE {
             lists.push(taken.iter().rev().map(|span| Tile { dim: span.dim, size: Size::All }).collect());
         }
     }
@@ -117,7 +117,6 @@ const UNROLLED: i64 = 8;
 /// [`STEPS_PER_COPY`] steps first.
 pub(crate) fn tiled(facts: &StageFacts) -> Vec<Variant> {
     let several: Vec<Span> = facts.reductions.iter().copied().filter(|span| span.extent > 1).collect();
-    let steps = |spans: &[Span]| spans.iter().map(|span| span.extent).product::<i64>();
     let whole_list = |spans: &[Span]| whole(spans).pop().unwrap_or_default();
     let mut found = vec![(steps(&several), Variant { inner: whole_list(&several), ..Variant::default() })];
     if let [only] = several[..]
@@ -139,7 +138,7 @@ pub(crate) fn tiled(facts: &StageFacts) -> Vec<Variant> {
                 rest => vec![whole_list(rest)],
             };
             let variant =
-                |inner| (size * steps(rest), Variant { over: over.clone(), inner, ..Variant::default() });
+                |inner| (steps(rest).saturating_mul(size), Variant { over: over.clone(), inner, ..Variant::default() });
             found.extend(inners.into_iter().map(variant));
         }
     }
@@ -165,13 +164,18 @@ pub(crate) fn at_root(space: &Space<'_>, facts: &StageFacts) -> Vec<Variant> {
             continue;
         }
         let outer = facts.reductions[var + 1..].iter().filter(|span| span.extent > 1);
-        let launches = outer.clone().fold(1i64, |product, span| product.saturating_mul(span.extent));
+        let launches = outer.clone().map(|span| span.extent).fold(1, i64::saturating_mul);
         if launches <= space.options.limits.launches {
             let around = outer.rev().filter_map(|span| step(facts, span.dim, 1)).collect();
             variants.push(Variant { around, shared: vec![*span], ..Variant::default() });
         }
     }
     variants
+}
+
+/// The steps of some variables together.
+pub(crate) fn steps(spans: &[Span]) -> i64 {
+    spans.iter().fold(1, |steps, span| steps.saturating_mul(span.extent))
 }
 
 fn tile(dim: LoopKind, size: i64) -> Tile {

@@ -7,6 +7,7 @@ mod constants;
 mod separable;
 
 use std::collections::BTreeSet;
+use std::iter::once_with;
 use std::num::NonZeroU32;
 
 use warploom_lang::ir::{FuncDecl, NodeKind, Stage};
@@ -16,6 +17,10 @@ use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::Problem;
 
 use crate::contractions::is_contraction;
+use crate::tiles::points;
+
+/// A pipeline with more such updates stays as it is: every rewrite copies all of it.
+const MOST_THIN: usize = 256;
 
 /// Fewer steps in one thread are no reason to rewrite.
 const LONG_CHAIN: i64 = 64;
@@ -98,6 +103,8 @@ pub(crate) struct Promising {
     pub rewritten: Vec<Problem>,
     /// Whether the original problem is hopeless beside one that computes the same values with less work.
     pub outdone: bool,
+    /// Whether there was no time to look at all of them.
+    pub cut_short: bool,
 }
 
 /// A rewritten problem.
@@ -109,19 +116,29 @@ struct Form {
     cost: f64,
 }
 
-/// The rewritten problems that are worth a search, at most `most`. `cost` is the time from which a search starts.
-pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) -> f64) -> Promising {
+/// The rewritten problems that are worth a search, at most `most`. `cost` is the time from which a search starts. None are once
+/// `is_over`.
+pub(crate) fn promising(
+    problem: &Problem,
+    most: usize,
+    cost: impl Fn(&Problem) -> f64,
+    is_over: impl Fn() -> bool,
+) -> Promising {
     if most == 0 {
         return Promising::default();
     }
     let mut forms: Vec<Form> = Vec::new();
     let recipes = RECIPES.iter().flat_map(|recipe| [(recipe, Reach::All), (recipe, Reach::Resident)]);
-    let has_thin = !thin_updates(problem).is_empty();
+    let has_thin = (1..=MOST_THIN).contains(&thin_updates(problem).len());
     let thickened =
         recipes.filter(|_| has_thin).filter_map(|(recipe, reach)| recipe.rewritten(problem, reach));
-    let wider = thickened.chain(divided(problem)).map(|problem| (problem, false));
-    let leaner = separable::separated(problem).into_iter().chain(constants::folded(problem));
+    let wider = thickened.chain(once_with(|| divided(problem)).flatten()).map(|problem| (problem, false));
+    let leaner = once_with(|| separable::separated(problem)).flatten();
+    let leaner = leaner.chain(once_with(|| constants::folded(problem)).flatten());
     for (problem, leaner) in wider.chain(leaner.map(|problem| (problem, true))) {
+        if is_over() {
+            return Promising { cut_short: true, ..Promising::default() };
+        }
         let known = |form: &Form| form.problem.pipeline().rewrites() == problem.pipeline().rewrites();
         if !forms.iter().any(known) {
             let cost = cost(&problem);
@@ -139,7 +156,7 @@ pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) 
     forms.retain(|form| form.cost < HOPELESS * leanest);
     forms.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     let rewritten = forms.into_iter().take(most).map(|form| form.problem).collect();
-    Promising { rewritten, outdone: original > HOPELESS * leanest }
+    Promising { rewritten, outdone: original > HOPELESS * leanest, cut_short: false }
 }
 
 fn shown(problem: &Problem) -> String {
@@ -199,22 +216,19 @@ fn divided(problem: &Problem) -> Vec<Problem> {
         let of = loops.iter().filter(|kind| matches!(kind, LoopKind::Pure(_)) == pure);
         of.map(|kind| problem.loop_range(stage.into(), *kind).extent.max(1)).collect()
     };
-    let work = |stage: &StageRef| {
-        let all = [extents(*stage, true), extents(*stage, false)].concat();
-        all.into_iter().fold(1, i64::saturating_mul)
-    };
+    let work = |stage: &StageRef| points(&[extents(*stage, true), extents(*stage, false)].concat());
     let Some(stage) = last.filter(|stage| is_contraction(problem, *stage)).max_by_key(work) else {
         return Vec::new();
     };
-    let (points, domain) = (extents(stage, true).iter().product::<i64>(), extents(stage, false));
-    let (steps, slowest) = (domain.iter().product::<i64>(), domain.last().copied().unwrap_or(1));
+    let (own, domain) = (points(&extents(stage, true)), extents(stage, false));
+    let (steps, slowest) = (points(&domain), domain.last().copied().unwrap_or(1));
     let sms = i64::from(problem.device().sms);
     let (least, usual, most) = PART_POINTS;
-    let far = |parts: &i64| ((points * parts) as f64 / (sms * usual) as f64).ln().abs();
+    let far = |parts: &i64| (own.saturating_mul(*parts) as f64 / (sms * usual) as f64).ln().abs();
     let mut parts: Vec<i64> = (1..=6).map(|power| 1 << power).collect();
     parts.retain(|parts| {
         let range = sms * least..=sms * most;
-        *parts <= slowest && steps / parts >= PART_STEPS && range.contains(&points.saturating_mul(*parts))
+        *parts <= slowest && steps / parts >= PART_STEPS && range.contains(&own.saturating_mul(*parts))
     });
     parts.sort_by(|a, b| far(a).total_cmp(&far(b)));
     parts.truncate(DIVISIONS);
@@ -483,14 +497,15 @@ mod tests {
         let found = |cost: f64| {
             let start =
                 |problem: &Problem| if problem.pipeline().rewrites().is_empty() { 100.0 } else { cost };
-            let promising = promising(&problem, 3, start);
+            let promising = promising(&problem, 3, start, || false);
             (promising.rewritten.len(), promising.outdone)
         };
         assert_eq!([120.0, 95.0, 80.0, 60.0].map(found), [(0, false), (0, false), (1, false), (1, true)]);
         assert_eq!(found(f64::INFINITY), (0, false), "it is not possible at all sizes");
-        assert!(promising(&problem, 0, |_| 1.0).rewritten.is_empty());
+        assert!(promising(&problem, 0, |_| 1.0, || false).rewritten.is_empty());
+        assert!(promising(&problem, 3, |_| 1.0, || true).rewritten.is_empty());
         let much_less =
             |problem: &Problem| if problem.pipeline().rewrites().is_empty() { 100.0 } else { 60.0 };
-        assert_eq!([3, 70].map(|count| promising(&boxes(count), 3, much_less).rewritten.len()), [1, 0]);
+        assert_eq!([3, 70].map(|count| promising(&boxes(count), 3, much_less, || false).rewritten.len()), [1, 0]);
     }
 }

@@ -19,12 +19,16 @@ use crate::space::{Space, Span};
 use crate::staging::best_copies;
 use crate::state::{Child, Sketch, State};
 use crate::statistics::Statistics;
+use crate::tiles::points;
 
 /// Blocks get as many rows as they need to have this many points.
 const BLOCK_POINTS: i64 = 256;
 
 /// Blocks have no more points than this, so that a few Funcs of theirs fit in shared memory.
 const MOST_POINTS: i64 = 1 << 14;
+
+/// The most blocks that are tried for a stage: of more, those that own the fewest dimensions as a whole.
+const MOST_BLOCKS: usize = 256;
 
 /// Neighbouring points of a dimension that a block does not own as a whole.
 const NEIGHBOURS: i64 = 32;
@@ -97,10 +101,19 @@ fn blocks(space: &Space<'_>, owner: StageRef) -> Vec<Vec<Tile>> {
         let longer = |block: &Vec<i64>| {
             sizes.iter().map(|size| [block.as_slice(), &[*size]].concat()).collect::<Vec<_>>()
         };
-        found = found.iter().flat_map(longer).collect();
+        found = found.iter().flat_map(longer).filter(|block| points(block) <= MOST_POINTS).collect();
+        if found.len() > MOST_BLOCKS {
+            // The sort is stable.
+            found.sort_by_key(|block| whole(pure, block));
+            found.truncate(MOST_BLOCKS);
+        }
     }
-    found.retain(|block| block.iter().product::<i64>() <= MOST_POINTS);
     found.into_iter().map(|block| tiles(pure, block)).collect()
+}
+
+/// How many dimensions a block owns as a whole.
+fn whole(pure: &[Span], block: &[i64]) -> usize {
+    pure.iter().zip(block).filter(|(span, size)| span.extent > CHANNELS && span.extent == **size).count()
 }
 
 fn tiles(pure: &[Span], mut block: Vec<i64>) -> Vec<Tile> {

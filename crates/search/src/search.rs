@@ -225,22 +225,23 @@ impl<'a> Search<'a> {
         let cheapest = states.first().map(|(identity, _)| *identity);
         let looked_at =
             |identity: &u128| cheapest == Some(*identity) || kept.contains(identity) || !self.is_over();
+        let candidate = |state: &State| {
+            let found = state.schedule(space);
+            let choices = [spelled_out(&found, space.problem.regions()), found];
+            let legal = choices.into_iter().find(|schedule| space.is_legal(schedule));
+            legal.map(|schedule| Candidate { schedule, cost: state.cost() })
+        };
         let checked: Vec<Option<Candidate>> = states
             .par_iter()
             .filter(|(identity, _)| looked_at(identity))
-            .map(|(_, state)| {
-                let found = state.schedule(space);
-                let choices = [spelled_out(&found, space.problem.regions()), found];
-                let legal = choices.into_iter().find(|schedule| space.is_legal(schedule));
-                legal.map(|schedule| Candidate { schedule, cost: state.cost() })
-            })
+            .map(|(_, state)| candidate(state))
             .collect();
         let dropped = checked.iter().filter(|candidate| candidate.is_none()).count() as u64;
         self.count(&Statistics { dropped, ..Statistics::default() });
         let states = states.iter().map(|(_, state)| state).filter(|_| !self.is_over());
-        let mut held = states.zip(&checked).take(HELD).map(|(state, candidate)| {
-            let schedule = self.evaluator.held(state, &candidate.as_ref()?.schedule)?;
-            space.is_legal(&schedule).then_some(Candidate { schedule, cost: state.cost() })
+        let mut held = states.zip(&checked).take(HELD).map(|(state, checked)| {
+            checked.as_ref()?;
+            candidate(&self.counted(|counts| self.evaluator.held(state, counts))?)
         });
         let both = checked.iter().flat_map(|candidate| [held.next().flatten(), candidate.clone()]);
         both.flatten().collect()

@@ -16,6 +16,9 @@ const CHUNK: u32 = 8;
 /// The most threads along the vector dimension, and along any other.
 const MOST_THREADS: (i64, i64) = (64, 16);
 
+/// The most ways for threads to share a nest.
+const MOST_WAYS: u64 = 2000;
+
 /// Threads along the reduction variable of an atomic update.
 const ATOMIC_THREADS: [i64; 4] = [32, 64, 128, 256];
 
@@ -32,7 +35,7 @@ pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>
     let bounds = Bounds { vector: MOST_THREADS.0, other: MOST_THREADS.1, block, dims: 3 };
     let reduces = stages.iter().any(|(stage, _)| !space.stage(*stage).reductions.is_empty());
     let mut found = Vec::new();
-    for threads in thread_tilings(&sizes, vector, dims.len() == 1, &[], bounds) {
+    for threads in thread_tilings(&sizes, vector, dims.len() == 1, bounds).some(MOST_WAYS) {
         let order = std::iter::once(vector).chain((0..dims.len()).filter(|d| *d != vector));
         let order = order.filter(|d| *d < dims.len());
         let threads: Vec<(LoopKind, i64)> = order.map(|d| (dims[d], threads[d])).collect();

@@ -1,5 +1,7 @@
 //! The tile sizes that are worth trying.
 
+use crate::choices::{Choices, Room};
+
 /// Bounds on the sizes that are enumerated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bounds {
@@ -57,51 +59,16 @@ pub(crate) fn thread_sizes(extent: i64, is_vector: bool, only: bool, bounds: Bou
     sizes
 }
 
-/// All thread tilings of a box, given the sizes to try for each dimension, in the order of the
-/// dimensions.
-///
-/// `block` is the number of threads that the block already has along each axis, the vector
-/// dimension first.
-pub(crate) fn thread_tilings(
-    extents: &[i64],
-    vector: usize,
-    only: bool,
-    block: &[i64],
-    bounds: Bounds,
-) -> Vec<Vec<i64>> {
-    let sizes: Vec<Vec<i64>> = extents
-        .iter()
-        .enumerate()
-        .map(|(d, extent)| thread_sizes(*extent, d == vector, only, bounds))
-        .collect();
-    let mut tilings = product(&sizes);
-    tilings.retain(|tiling| fits(tiling, vector, block, bounds));
-    tilings
+/// The thread tilings of a box that a block can have: a number of threads for each dimension, in the order of the dimensions.
+pub(crate) fn thread_tilings(extents: &[i64], vector: usize, only: bool, bounds: Bounds) -> Choices {
+    let sizes = extents.iter().enumerate();
+    let sizes = sizes.map(|(d, extent)| thread_sizes(*extent, d == vector, only, bounds)).collect();
+    Choices::new(sizes, Room { most: bounds.block, several: Some(bounds.dims) })
 }
 
-/// The Cartesian product of the lists, the first list fastest.
-pub(crate) fn product(lists: &[Vec<i64>]) -> Vec<Vec<i64>> {
-    let mut all = vec![Vec::new()];
-    for list in lists.iter().rev() {
-        let longer = |choice: &Vec<i64>| {
-            let choice = choice.clone();
-            list.iter().map(move |size| [vec![*size], choice.clone()].concat())
-        };
-        all = all.iter().flat_map(longer).collect();
-    }
-    all
-}
-
-/// Whether a block can have these threads, given those it already has along each axis.
-fn fits(threads: &[i64], vector: usize, block: &[i64], bounds: Bounds) -> bool {
-    let first = threads.get(vector).copied().into_iter();
-    let others = threads.iter().enumerate().filter(|(d, _)| *d != vector).map(|(_, threads)| *threads);
-    let shape: Vec<i64> = first.chain(others.filter(|threads| *threads > 1)).collect();
-    let axes = shape.len().max(block.len());
-    let at = |list: &[i64], axis: usize| list.get(axis).copied().unwrap_or(1);
-    let joined: Vec<i64> = (0..axes).map(|axis| at(&shape, axis).max(at(block, axis))).collect();
-    joined.iter().filter(|threads| **threads > 1).count() <= bounds.dims
-        && joined.iter().fold(1i64, |product, threads| product.saturating_mul(*threads)) <= bounds.block
+/// The product of some sizes, at most the largest number there is.
+pub(crate) fn points<'s>(sizes: impl IntoIterator<Item = &'s i64>) -> i64 {
+    sizes.into_iter().fold(1, |points, size| points.saturating_mul(*size))
 }
 
 /// Idle lanes in the warps of `threads` threads.
@@ -128,24 +95,20 @@ mod tests {
 
     #[test]
     fn thread_tilings_of_known_boxes() {
-        assert_eq!(thread_tilings(&[1536, 2560], 0, false, &[], PAPER).len(), 15);
-        let small = thread_tilings(&[20, 6], 0, false, &[], PAPER);
+        assert_eq!(thread_tilings(&[1536, 2560], 0, false, PAPER).count(), 15);
+        let small: Vec<Vec<i64>> = thread_tilings(&[20, 6], 0, false, PAPER).all().collect();
         assert_eq!(small, [[16, 1], [20, 1], [16, 2], [20, 2], [16, 6], [20, 6]]);
-        let halo = thread_tilings(&[34, 10], 0, false, &[32, 8], PAPER);
-        assert_eq!(halo.len(), 9);
-        assert!(halo.contains(&vec![34, 10]) && halo.contains(&vec![16, 2]));
     }
 
     #[test]
     fn all_tilings_of_known_boxes() {
         let count = |extents: &[i64]| {
-            let serial: Vec<Vec<i64>> =
-                extents.iter().enumerate().map(|(d, e)| serial_sizes(*e, d == 0, 32)).collect();
-            let tilings = |inner: &Vec<i64>| {
+            let serial = extents.iter().enumerate().map(|(d, e)| serial_sizes(*e, d == 0, 32)).collect();
+            let tilings = |inner: Vec<i64>| {
                 let outer: Vec<i64> = extents.iter().zip(inner).map(|(e, s)| (e + s - 1) / s).collect();
-                thread_tilings(&outer, 0, false, &[], PAPER).len()
+                thread_tilings(&outer, 0, false, PAPER).count()
             };
-            product(&serial).iter().map(tilings).sum::<usize>()
+            Choices::new(serial, Room { most: i64::MAX, several: None }).all().map(tilings).sum::<u64>()
         };
         assert_eq!(count(&[1536, 2560]), 300);
         assert_eq!(count(&[1536, 2560, 3]), 840);
@@ -160,7 +123,7 @@ mod tests {
     #[test]
     fn blocks_of_too_many_threads_are_left_out() {
         let wide = Bounds { vector: 256, other: 32, ..PAPER };
-        let tilings = thread_tilings(&[4096, 4096], 0, false, &[], wide);
+        let tilings: Vec<Vec<i64>> = thread_tilings(&[4096, 4096], 0, false, wide).all().collect();
         assert!(tilings.iter().all(|tiling| tiling.iter().product::<i64>() <= 1024));
         assert!(tilings.contains(&vec![256, 4]) && !tilings.contains(&vec![256, 8]));
     }

@@ -8,7 +8,7 @@ mod text;
 
 use serde::{Serialize, Serializer};
 use warploom_codegen::ir::Place;
-use warploom_cost::{CostModel, Featurizer, KernelFeatures, Range, Term};
+use warploom_cost::{Basis, CostModel, Featurizer, KernelFeatures, Range, Term};
 use warploom_lang::Id;
 use warploom_schedule::schedule::{Item, KernelPlan, Plan, Problem, RewrittenError, Schedule};
 use warploom_schedule::{Dag, KernelId, NestId};
@@ -22,8 +22,9 @@ pub use text::{amount, microseconds};
 /// [`Display`](std::fmt::Display) draws them as loop nests.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Explanation {
-    /// Name of the cost model.
-    pub model: String,
+    /// What predicted the times.
+    #[serde(flatten)]
+    pub basis: Basis,
     /// Predicted time of all kernels together, in microseconds.
     pub predicted_us: f64,
     /// The measured time lies above this for all but one of twenty pipelines; `None` if the errors of the model are not
@@ -172,7 +173,7 @@ impl Explanation {
         let idle = Idle::among(&kernels, predicted_us, problem.device());
         let range = model.range(predicted_us);
         Ok(Explanation {
-            model: model.name().to_owned(),
+            basis: Basis::of(model, &explainer.features),
             predicted_us,
             predicted_us_low: range.map(|range| range.low_us),
             predicted_us_high: range.map(|range| range.high_us),

@@ -6,7 +6,7 @@ use std::time::Instant;
 use warploom_codegen::build::{BuildError, build, build_with};
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
-use warploom_cost::{CostModel, Featurizer};
+use warploom_cost::{Basis, CostModel, Featurizer};
 use warploom_schedule::schedule::{Problem, RewrittenError, Schedule};
 use warploom_search::{Candidate, Event, Options, Outcome, search};
 
@@ -134,6 +134,19 @@ pub fn predicted_us(
 ) -> Result<f64, RewrittenError> {
     let problem = problem.rewritten(&schedule.rewrites)?;
     Ok(Featurizer::new(&problem).cost(schedule, model))
+}
+
+/// What the predicted time of a schedule is computed from.
+///
+/// # Errors
+/// If the problem cannot be rewritten as the schedule says.
+pub fn basis(
+    problem: &Problem,
+    schedule: &Schedule,
+    model: &dyn CostModel,
+) -> Result<Basis, RewrittenError> {
+    let problem = problem.rewritten(&schedule.rewrites)?;
+    Ok(Basis::of(model, &Featurizer::new(&problem).of_schedule(schedule)))
 }
 
 #[cfg(test)]

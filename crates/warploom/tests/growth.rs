@@ -168,3 +168,80 @@ fn without_time_there_is_the_default_schedule() {
     assert_eq!(shot.schedule, large.default());
     assert!(shot.predicted_us > 0.0);
 }
+
+/// A pipeline of `outputs` chains of Funcs of many dimensions, the last one with several stages.
+struct Grid {
+    dims: usize,
+    outputs: usize,
+    stages: usize,
+    chain: usize,
+}
+
+impl Grid {
+    /// Of so many dimensions, the first have three points: 2^40 in a Func are the most.
+    const SEVERAL: usize = 25;
+
+    fn extents(&self) -> Vec<i64> {
+        match self.dims {
+            1 => vec![4096],
+            _ => (0..self.dims).map(|d| if d < Self::SEVERAL { 3 } else { 1 }).collect(),
+        }
+    }
+
+    fn large(&self) -> Large {
+        let vars: Vec<Var> = (0..self.dims).map(|d| Var::new(format!("x{d}"))).collect();
+        let made: Vec<Func> = (0..self.outputs).map(|output| self.output(output, &vars)).collect();
+        let names = (0..self.outputs).map(|output| format!("f{output}_{}", self.chain - 1));
+        let pipeline = Pipeline::new("grid", made).unwrap();
+        let region = Region::of_extents(&self.extents());
+        let request = Realisation::new(&pipeline).input("input", region.clone());
+        let request = names.fold(request, |request, name| request.output(&name, region.clone()));
+        Large::of(&pipeline, &request)
+    }
+
+    fn output(&self, output: usize, vars: &[Var]) -> Func {
+        let at = || vars.to_vec();
+        let input = Input::f32("input", self.dims);
+        let mut last = func(format!("f{output}_0"), at(), input.at(at()) * (output as f32));
+        for number in 1..self.chain {
+            last = func(format!("f{output}_{number}"), at(), last.at(at()) * 0.5 + input.at(at()));
+        }
+        for _ in 1..self.stages {
+            last = last.update(|own| own.set(at(), own.at(at()) * 0.5 + 1.0));
+        }
+        last
+    }
+}
+
+/// The most memory that the process has had; `None` where the system does not say.
+fn peak_megabytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().unwrap() / 1024)
+}
+
+#[test]
+fn nothing_is_exponential_in_dimensions_outputs_stages_or_chains() {
+    let limit = Duration::from_millis(500);
+    let grid = [(1, 1, 1, 1), (1, 3_000, 1, 1), (1, 1, 300, 1), (8, 1, 1, 4), (16, 4, 3, 2), (22, 1, 1, 1)];
+    let grid = grid.into_iter().chain([(25, 1, 2, 3), (29, 1, 1, 1), (64, 1, 1, 1), (64, 20, 2, 4)]);
+    for (dims, outputs, stages, chain) in grid {
+        let name = format!("{dims} dimensions, {outputs} outputs, {stages} stages, chains of {chain}");
+        let large = Grid { dims, outputs, stages, chain }.large();
+        let started = Instant::now();
+        let outcome = large.search(limit);
+        let elapsed = started.elapsed();
+        assert!(elapsed < limit.mul_f64(1.1) + Duration::from_secs(4), "{name}: {elapsed:?}");
+        assert!(large.is_legal(&outcome.best), "{name}");
+        let program = build(&large.problem, &outcome.best).unwrap();
+        assert!(!print(&program, Build::Timing).is_empty(), "{name}");
+        let model = Analytic::new(large.problem.device());
+        let explained = Explanation::new(&large.problem, &outcome.best, &model).unwrap();
+        assert!(explained.predicted_us > 0.0, "{name}");
+        // The machine may be busy with other things.
+        assert!(started.elapsed() < Duration::from_secs(12), "{name}: {:?}", started.elapsed());
+        let random = Schedule::random(&large.problem, 1);
+        assert!(outputs > 100 || large.is_legal(&random), "{name}");
+    }
+    assert!(peak_megabytes().is_none_or(|peak| peak < 2_000), "{:?} MB", peak_megabytes());
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value as Json;
 use warploom::codegen::export::{Compiled, Target};
+use warploom::cost::Basis;
 use warploom::runtime::nvrtc::Image;
 use warploom::target::program;
 use warploom::tune::explain::{Explanation, Idle, KernelExplanation};
@@ -37,6 +38,9 @@ pub(crate) struct Report {
     /// The measured time lies between these two for nine of ten pipelines; `null` if that is not known.
     pub(crate) predicted_us_low: Option<f64>,
     pub(crate) predicted_us_high: Option<f64>,
+    /// What predicted the times.
+    #[serde(flatten)]
+    pub(crate) basis: Basis,
     /// The kernel that takes most of the predicted time while most of the device is idle; `null` if
     /// there is none.
     pub(crate) idle: Option<Idle>,
@@ -131,13 +135,14 @@ impl Report {
             format!("{} for {} ({arch}){also_for}, {}\n", self.app, self.device, ranges.text())
         });
         let head = format!(
-            "{}{}{} for {} ({arch}){}: {:.1} us predicted; {}; {}, {launches} per run, {} of workspace\n\n",
+            "{}{}{} for {} ({arch}){}: {:.1} us predicted by {}; {}; {}, {launches} per run, {} of workspace\n\n",
             across.unwrap_or_default(),
             self.app,
             self.sizes,
             self.device,
             also_for,
             self.predicted_us,
+            self.basis,
             show::range(explanation.range()),
             show::count(self.kernels.len(), "kernel"),
             show::bytes(self.workspace_bytes)

@@ -32,7 +32,7 @@ pub(super) fn page(
         Fact::new("pipeline", app),
         Fact::new("sizes", sizes.trim_start_matches(" at ")),
         Fact::new("device", format!("{} ({})", device.name, device.arch())),
-        Fact::new("model", &first.explanation.model),
+        Fact::new("predicted by", first.explanation.basis.to_string()),
         Fact::new("made by", format!("warploom {}", env!("CARGO_PKG_VERSION"))),
     ];
     let mut versions = vec![version(first, second)?];

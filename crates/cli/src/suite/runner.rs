@@ -26,7 +26,7 @@ use crate::backend::read_schedule;
 use crate::error::Error;
 use crate::pipeline;
 use crate::progress::Progress;
-use crate::tune::{Start, Tunable, kind, range_of, stop_on_interrupt};
+use crate::tune::{Start, Tunable, basis_of, kind, range_of, stop_on_interrupt};
 
 /// A database that is not kept.
 pub(super) const NOWHERE: &str = ":memory:";
@@ -160,6 +160,9 @@ impl Arguments {
         let mut row = Timed::new(&asked, bench.device, seconds, schedule, &timed);
         if let (Some(trial), Some(model)) = (timed.shown.first(), self.only_model(start)) {
             row.set_range(range_of(trial, Some(model)));
+            let best = timed.winner.as_ref().filter(|_| trial.predicted_us.is_some());
+            let basis = best.and_then(|winner| basis_of(&asked, bench.device, &winner.schedule, model));
+            row.note_basis(basis);
         }
         Ok(Some((asked, row)))
     }

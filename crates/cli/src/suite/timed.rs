@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use warploom::cost::Range;
+use warploom::cost::{Basis, Range};
 use warploom::lang::{Pipeline, Type};
 use warploom::target::Device;
 use warploom::tune::sample::{KernelUse, Status};
@@ -92,6 +92,12 @@ impl Timed {
     pub fn set_range(&mut self, range: Option<Range>) {
         self.predicted_us_low = range.map(|range| range.low_us);
         self.predicted_us_high = range.map(|range| range.high_us);
+    }
+
+    /// Notes that the predicted time is in part that of another model, if it is.
+    pub fn note_basis(&mut self, basis: Option<Basis>) {
+        let partly = basis.filter(|basis| basis.analytic_kernels > 0);
+        self.notes.extend(partly.map(|basis| format!("predicted by {basis}")));
     }
 
     fn range(&self) -> Option<Range> {

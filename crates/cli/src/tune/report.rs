@@ -4,14 +4,17 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use warploom::cost::{CostModel, Range};
+use warploom::cost::{Basis, CostModel, Range};
+use warploom::schedule::schedule::Schedule;
 use warploom::target::Device;
+use warploom::tune::one_shot::basis;
 use warploom::tune::records::Trial;
 use warploom::tune::sample::{KernelUse, Origin, Status};
 use warploom::tune::tuning::{Ended, Progress, Tuned};
 
 use super::progress::SCHEMA;
 use super::strategy::Exploration;
+use crate::backend::problem;
 use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
@@ -80,6 +83,16 @@ pub(crate) fn range_of(trial: &Trial, model: Option<&dyn CostModel>) -> Option<R
     model?.range(trial.predicted_us.filter(|_| found)?)
 }
 
+/// What the predicted time of a schedule is computed from; `None` if the pipeline has no schedule at these sizes.
+pub(crate) fn basis_of(
+    asked: &Subject,
+    device: &Device,
+    schedule: &Schedule,
+    model: &dyn CostModel,
+) -> Option<Basis> {
+    basis(&problem(&asked.pipeline, &asked.request, device).ok()?, schedule, model).ok()
+}
+
 fn spilled_bytes(kernels: &[KernelUse]) -> Option<u64> {
     (!kernels.is_empty()).then(|| kernels.iter().map(KernelUse::spilled_bytes).sum())
 }
@@ -143,6 +156,8 @@ pub(super) struct Report {
     ended: &'static str,
     error: Option<String>,
     best: Option<TrialReport>,
+    /// What predicted its time; `null` if that is not known.
+    basis: Option<Basis>,
     /// Whether the best schedule matched the default schedule's outputs at the full size.
     checked_at_full_size: bool,
     trials: Vec<TrialReport>,
@@ -170,6 +185,7 @@ impl Report {
             Ended::Stopped => ("stopped", None),
             Ended::Failed(error) => ("failed", Some(error.to_string())),
         };
+        let best = tuned.winner.as_ref().filter(|winner| winner.trial.predicted_us.is_some());
         Report {
             event: "finished",
             app: asked.name.clone(),
@@ -178,6 +194,7 @@ impl Report {
             ended,
             error,
             best: tuned.winner.as_ref().map(|winner| TrialReport::new(&winner.trial, model)),
+            basis: best.and_then(|winner| basis_of(asked, device, &winner.schedule, model?)),
             checked_at_full_size: tuned.winner.as_ref().is_some_and(|winner| winner.checked_at_full_size),
             trials: tuned.shown.iter().map(|trial| TrialReport::new(trial, model)).collect(),
             progress: tuned.progress,
@@ -234,6 +251,7 @@ impl Report {
             if tuned.shown.iter().any(|trial| range_of(trial, model).is_some()) {
                 text += show::BRACKETS;
             }
+            text += &self.basis.as_ref().map(|basis| format!("the best is predicted by {basis}\n")).unwrap_or_default();
         }
         let files: String = self.files.iter().map(|file| format!("{file}\n")).collect();
         if files.is_empty() { text } else { format!("{text}\n{files}") }

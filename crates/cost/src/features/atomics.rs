@@ -32,7 +32,7 @@ fn lanes_on_one_element(moves: &Moves<'_>, warp: i64) -> f64 {
     for (axis, count) in &moves.walk.digits {
         let inside = (*count).min((warp / below).max(1));
         below *= count;
-        if !moves.moves(usize::from(*axis)) {
+        if !moves.moves(*axis as usize) {
             same *= inside;
         }
     }

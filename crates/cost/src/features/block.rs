@@ -181,8 +181,14 @@ impl<'k, 's> Block<'k, 's> {
             }
         }
         let registers = BASE_REGISTERS + held + self.transient;
-        let limit = f64::from(self.register_limit());
-        local += (registers - limit).max(0.0) * 4.0;
+        let limit = self.register_limit();
+        let mut numbers = self.plan.kernel.numbers;
+        if registers as u32 > limit {
+            local += (registers - f64::from(limit)) * 4.0;
+        } else {
+            // So many blocks fit anyway, by this estimate: nothing that a model sees depends on the number.
+            numbers.blocks = None;
+        }
         let nests = self.items.plan.nests_of(self.id).iter().map(|nest| nest.nest);
         let mut features = KernelFeatures {
             launches: self.shape.launches,
@@ -190,13 +196,13 @@ impl<'k, 's> Block<'k, 's> {
             cut_blocks: 0.0,
             threads: self.shape.threads as u32,
             shared_bytes: u32::try_from(self.plan.shared_bytes()).unwrap_or(u32::MAX),
-            registers: registers.min(limit) as u32,
+            registers: (registers as u32).min(limit),
             local_bytes: local,
             barriers: self.items.plan.barriers(self.id).passed,
             read_bytes: self.read.iter().map(|(_, bytes)| bytes).sum(),
             written_bytes: self.written,
             nodes: self.nodes,
-            decisions: NewDecisions::of_kernel(self.plan.kernel, nests),
+            decisions: NewDecisions::of_kernel(numbers, nests),
             rows: self.rows,
         };
         self.items.arrays.push(self.arrays);
@@ -474,7 +480,7 @@ impl<'k, 's> Block<'k, 's> {
                 steps: var
                     .steps
                     .iter()
-                    .filter(|(axis, _)| usize::from(*axis) < work.walk.own_axes)
+                    .filter(|(axis, _)| (*axis as usize) < work.walk.own_axes)
                     .copied()
                     .collect(),
                 ..var.clone()

@@ -25,6 +25,12 @@ pub(crate) struct Form {
 /// Forms with larger constants become opaque, so that arithmetic never overflows.
 const MAX: i64 = 1 << 40;
 
+/// The bit of a variable or an axis in a mask. Those from number 63 on share one: what is unknown of one
+/// of them is unknown of all.
+pub(crate) fn bit(number: usize) -> u64 {
+    1 << number.min(63)
+}
+
 /// A hash that is the same in every run.
 pub(crate) fn tag_of(value: impl Hash) -> u64 {
     RandomState::with_seeds(1, 2, 3, 4).hash_one(value) | 1
@@ -49,7 +55,7 @@ impl Form {
     /// The variables that the value depends on.
     pub fn moved_by(&self) -> u64 {
         let moving = self.coefs.iter().enumerate().filter(|(_, coef)| **coef != 0);
-        moving.fold(self.unknown, |mask, (number, _)| mask | 1 << number)
+        moving.fold(self.unknown, |mask, (number, _)| mask | bit(number))
     }
 
     /// Whether it is a sum of variables, possibly rounded.
@@ -77,7 +83,7 @@ impl Form {
             let sum = x * a + y * b;
             // Terms that cancel except for rounding leave a remainder.
             if sum == 0 && *x != 0 && !exact {
-                unknown |= 1 << number;
+                unknown |= bit(number);
             }
             coefs.push(sum);
         }
@@ -127,7 +133,7 @@ impl Form {
 
     fn mask_unknown(&mut self) {
         for (number, coef) in self.coefs.iter_mut().enumerate() {
-            if self.unknown >> number & 1 == 1 {
+            if self.unknown & bit(number) != 0 {
                 *coef = 0;
             }
         }

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::features::traffic::{Moves, Place};
-use crate::features::walk::{AxisKind, Linear};
+use crate::features::walk::{AxisId, AxisKind, Linear};
 use crate::features::warps::{Transactions, Units, WARP, quotient};
 
 /// The most requests per group that are simulated if indices are rounded. Beyond that, a sample
@@ -84,7 +84,7 @@ impl<'m> RoundedWarp<'m> {
         let mut terms = SmallVec::new();
         for (row, motion) in moves.group.rows.iter().enumerate() {
             for (var, coef) in walk.vars.iter().zip(&motion.coefs).filter(|(_, coef)| **coef != 0) {
-                let step_of = |axis: u8| -> i64 {
+                let step_of = |axis: AxisId| -> i64 {
                     var.steps.iter().filter(|(own, _)| *own == axis).map(|(_, step)| step).sum()
                 };
                 let steps = walk.digits.iter().map(|(axis, _)| step_of(*axis)).collect();

@@ -464,7 +464,7 @@ fn is_indexed(moves: &Moves<'_>, place: &Place) -> bool {
         moves.is_unknown(axis)
             || (0..moves.group.rows.len()).any(|row| {
                 let base = place.base.get(row).map_or(0, |base| {
-                    base.steps.iter().filter(|(own, _)| usize::from(*own) == axis).map(|(_, step)| step).sum()
+                    base.steps.iter().filter(|(own, _)| *own as usize == axis).map(|(_, step)| step).sum()
                 });
                 moves.step(row, axis) != base * moves.group.rows[row].den
             })

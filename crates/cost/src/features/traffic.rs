@@ -6,6 +6,7 @@ use ahash::AHashMap;
 use smallvec::SmallVec;
 
 use crate::features::flatten::Group;
+use crate::features::form::bit;
 use crate::features::vectors::Vector;
 use crate::features::walk::{Axis, AxisKind, Case, Linear, Walk};
 use crate::features::warps::{Lanes, MAX_PHASES, Transactions, Units, quotient};
@@ -174,8 +175,8 @@ impl<'a> Moves<'a> {
         let (mut rounded, mut unknown) = (false, 0);
         for (row, steps) in group.rows.iter().zip(steps.chunks_mut(axes.max(1))) {
             for (number, var) in walk.vars.iter().enumerate() {
-                if row.unknown >> number & 1 == 1 {
-                    unknown |= var.steps.iter().fold(0, |mask, (axis, _)| mask | 1 << axis);
+                if row.unknown & bit(number) != 0 {
+                    unknown |= var.steps.iter().fold(0, |mask, (axis, _)| mask | bit(*axis as usize));
                 }
                 let coef = row.coefs.get(number).copied().unwrap_or(0);
                 if coef == 0 {
@@ -183,7 +184,7 @@ impl<'a> Moves<'a> {
                 }
                 rounded |= var.den > 1;
                 for (axis, step) in &var.steps {
-                    steps[usize::from(*axis)] += coef * step / var.den;
+                    steps[*axis as usize] += coef * step / var.den;
                 }
             }
         }
@@ -198,18 +199,18 @@ impl<'a> Moves<'a> {
 
     /// Whether an axis changes any index.
     pub fn moves(&self, axis: usize) -> bool {
-        self.unknown >> axis & 1 == 1 || (0..self.group.rows.len()).any(|row| self.step(row, axis) != 0)
+        self.is_unknown(axis) || (0..self.group.rows.len()).any(|row| self.step(row, axis) != 0)
     }
 
     /// Whether an axis changes some index in an unknown way.
     pub fn is_unknown(&self, axis: usize) -> bool {
-        self.unknown >> axis & 1 == 1
+        self.unknown & bit(axis) != 0
     }
 
     /// Whether some index depends on the thread in an unknown way.
     pub fn is_scattered(&self) -> bool {
         let mut lanes = self.walk.digits.iter();
-        lanes.any(|(axis, _)| self.unknown >> axis & 1 == 1)
+        lanes.any(|(axis, _)| self.is_unknown(*axis as usize))
     }
 
     /// Whether the accessed elements are known exactly.
@@ -359,7 +360,7 @@ impl<'a> Moves<'a> {
                 *step += stride * self.step(number, axis);
             }
             for (axis, step) in &base.steps {
-                elements.steps[usize::from(*axis)] -= stride * step;
+                elements.steps[*axis as usize] -= stride * step;
             }
         }
         Some(elements)
@@ -439,7 +440,7 @@ impl<'a> Moves<'a> {
             start += first * elements.steps[number];
             let weight = if axis.kind.is_outside() { 1.0 / count as f64 } else { 1.0 };
             phases.walk(elements.steps[number], count, weight);
-            if self.unknown >> number & 1 == 1 {
+            if self.is_unknown(number) {
                 phases.spread();
             }
         }

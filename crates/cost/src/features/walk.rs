@@ -61,13 +61,19 @@ pub(crate) struct Axis {
     pub count: i64,
 }
 
+/// The number of an axis.
+pub(crate) type AxisId = u32;
+
+/// The most cases of a walk. Of more dimensions that tiles cut, the rest counts as whole.
+const MOST_CASES: usize = 729;
+
 /// `floor((constant + steps · axes) / den)`
 #[derive(Clone, Debug)]
 pub(crate) struct Linear {
     pub constant: i64,
     pub den: i64,
     /// The number of each axis, and the change of the sum per step.
-    pub steps: SmallVec<[(u8, i64); 6]>,
+    pub steps: SmallVec<[(AxisId, i64); 6]>,
 }
 
 impl Linear {
@@ -76,14 +82,14 @@ impl Linear {
     }
 
     /// Adds a term for an axis, with a whole number of steps.
-    fn move_by(&mut self, axis: Option<u8>, step: i64) {
+    fn move_by(&mut self, axis: Option<AxisId>, step: i64) {
         if let Some(axis) = axis {
             self.steps.push((axis, step * self.den));
         }
     }
 
     /// The change of the sum per step of an axis.
-    fn step(&self, axis: u8) -> i64 {
+    fn step(&self, axis: AxisId) -> i64 {
         self.steps.iter().filter(|(own, _)| *own == axis).map(|(_, step)| step).sum()
     }
 
@@ -91,7 +97,7 @@ impl Linear {
     pub fn range(&self, axes: &[Axis]) -> (i64, i64) {
         let (mut low, mut high) = (self.constant, self.constant);
         for (axis, step) in &self.steps {
-            let Axis { start, count, .. } = axes[usize::from(*axis)];
+            let Axis { start, count, .. } = axes[*axis as usize];
             let (a, b) = (step * start, step * (start + count - 1));
             low += a.min(b);
             high += a.max(b);
@@ -106,13 +112,13 @@ impl Linear {
 
     /// The sum before the division.
     pub fn numerator(&self, place: &[i64]) -> i64 {
-        let steps = self.steps.iter().map(|(axis, step)| step * place[usize::from(*axis)]);
+        let steps = self.steps.iter().map(|(axis, step)| step * place[*axis as usize]);
         self.constant + steps.sum::<i64>()
     }
 }
 
 /// Axis numbers, each with the change per step.
-type Steps = SmallVec<[(u8, i64); 2]>;
+type Steps = SmallVec<[(AxisId, i64); 2]>;
 
 /// The loops around a nest: blocks, loops around the kernel and loops inside the block.
 #[derive(Clone, Default, Debug)]
@@ -141,14 +147,14 @@ impl Around {
         self.symbols.truncate(symbols);
     }
 
-    fn add(&mut self, kind: AxisKind, start: i64, count: i64) -> Option<u8> {
+    fn add(&mut self, kind: AxisKind, start: i64, count: i64) -> Option<AxisId> {
         (count > 1 || start > 0).then(|| {
             self.axes.push(Axis { kind, start, count });
-            (self.axes.len() - 1) as u8
+            (self.axes.len() - 1) as AxisId
         })
     }
 
-    fn symbol(&self, symbol: Symbol) -> &[(u8, i64)] {
+    fn symbol(&self, symbol: Symbol) -> &[(AxisId, i64)] {
         self.symbols.iter().find(|(known, _)| *known == symbol).map_or(&[], |(_, steps)| steps)
     }
 
@@ -197,7 +203,7 @@ impl Around {
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     /// Axes with a restricted range: number, first value, number of values.
-    pub limits: SmallVec<[(u8, i64, i64); 3]>,
+    pub limits: SmallVec<[(AxisId, i64, i64); 3]>,
     /// Active threads, summed over all rounds.
     pub active: f64,
     /// Warps with at least one active thread.
@@ -216,7 +222,7 @@ pub(crate) struct Walk {
     pub ranges: SmallVec<[(i64, i64); 6]>,
     /// The digits of the thread's index (of the point's index in a flat loop), the fastest first:
     /// axis and radix.
-    pub digits: SmallVec<[(u8, i64); 4]>,
+    pub digits: SmallVec<[(AxisId, i64); 4]>,
     /// The number of digit combinations.
     pub total: i64,
     /// Threads per block.
@@ -257,9 +263,9 @@ fn parts(extent: i64, threads: i64, serial: i64) -> SmallVec<[Part; 3]> {
 #[derive(Clone, Copy)]
 struct Shared {
     kind: LoopKind,
-    lane: Option<u8>,
-    round: Option<u8>,
-    serial: Option<u8>,
+    lane: Option<AxisId>,
+    round: Option<AxisId>,
+    serial: Option<AxisId>,
     extent: i64,
     threads: i64,
     points: i64,
@@ -374,11 +380,15 @@ impl Walk {
             if whole {
                 continue;
             }
+            if self.cases.len() * parts.len() > MOST_CASES {
+                self.exact = false;
+                continue;
+            }
             let mut cases = SmallVec::new();
             for case in &self.cases {
                 for part in &parts {
                     let mut case = case.clone();
-                    let mut limit = |axis: Option<u8>, (start, count): (i64, i64)| {
+                    let mut limit = |axis: Option<AxisId>, (start, count): (i64, i64)| {
                         case.limits.extend(axis.map(|axis| (axis, start, count)));
                     };
                     limit(own.lane, (0, part.active));
@@ -418,17 +428,17 @@ impl Walk {
 
     /// The threads of a case, where one step of an axis moves the element by `step`.
     pub fn lanes(&self, case: &Case, step: impl Fn(usize) -> i64) -> Lanes {
-        let digit = |&(axis, radix): &(u8, i64)| {
+        let digit = |&(axis, radix): &(AxisId, i64)| {
             let limit = case.limits.iter().find(|(limited, ..)| *limited == axis);
-            Digit { radix, limit: limit.map_or(radix, |(.., count)| *count), step: step(usize::from(axis)) }
+            Digit { radix, limit: limit.map_or(radix, |(.., count)| *count), step: step(axis as usize) }
         };
         Lanes::new(self.digits.iter().map(digit), self.threads)
     }
 
     /// The cases. Of those that differ only along axes that fail `keep`, returns the first.
     pub fn cases_of(&self, keep: impl Fn(AxisKind) -> bool + Copy) -> impl Iterator<Item = &Case> {
-        let kept = move |case: &Case| -> SmallVec<[(u8, i64, i64); 6]> {
-            let passes = |axis: u8| keep(self.around.axes[usize::from(axis)].kind);
+        let kept = move |case: &Case| -> SmallVec<[(AxisId, i64, i64); 6]> {
+            let passes = |axis: AxisId| keep(self.around.axes[axis as usize].kind);
             case.limits.iter().filter(|(axis, ..)| passes(*axis)).copied().collect()
         };
         let is_first = move |position: usize, case: &Case| {
@@ -460,7 +470,7 @@ impl Walk {
     /// The first value and the number of values of an axis in a case.
     pub fn span(&self, case: &Case, axis: usize) -> (i64, i64) {
         let own = self.around.axes[axis];
-        let limit = case.limits.iter().find(|(limited, ..)| usize::from(*limited) == axis);
+        let limit = case.limits.iter().find(|(limited, ..)| *limited as usize == axis);
         limit.map_or((own.start, own.count), |(_, start, count)| (*start, *count))
     }
 }

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Footprint, NestFootprint, Reach, RegisterFootprint};
 
-use crate::features::walk::{Around, Axis, AxisKind, Case, Linear, Walk};
+use crate::features::walk::{Around, Axis, AxisId, AxisKind, Case, Linear, Walk};
 
 /// A stage in registers.
 pub(crate) struct RegisterStage<'f> {
@@ -57,7 +57,7 @@ impl Walk {
         // The inner axes of the nest do not run here.
         let inner = |axis: &Axis| matches!(axis.kind, AxisKind::Serial { .. } | AxisKind::Reduce);
         for case in &mut walk.cases {
-            case.limits.retain(|(axis, ..)| !inner(&self.around.axes[usize::from(*axis)]));
+            case.limits.retain(|(axis, ..)| !inner(&self.around.axes[*axis as usize]));
         }
         // A tile at the end of the block may be cut anywhere, and clamped points are counted as if they were not.
         let clamped = points.dims.iter().any(|reach| reach.clamp.is_some());
@@ -103,8 +103,8 @@ impl Walk {
 
     /// Of the cases that differ only in the number of active threads, keeps the one with the most.
     fn merge_cases(&mut self) {
-        let lanes = |limits: &[(u8, i64, i64)], axes: &[Axis]| -> SmallVec<[(u8, i64, i64); 6]> {
-            let is_lane = |axis: u8| axes[usize::from(axis)].kind == AxisKind::Lane;
+        let lanes = |limits: &[(AxisId, i64, i64)], axes: &[Axis]| -> SmallVec<[(AxisId, i64, i64); 6]> {
+            let is_lane = |axis: AxisId| axes[axis as usize].kind == AxisKind::Lane;
             limits.iter().filter(|(axis, ..)| !is_lane(*axis)).copied().collect()
         };
         let mut kept: SmallVec<[Case; 4]> = SmallVec::new();

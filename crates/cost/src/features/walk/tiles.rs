@@ -6,23 +6,23 @@ use smallvec::{SmallVec, smallvec};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::Reach;
 
-use crate::features::walk::{Case, Linear, RegisterStage, Shared, Walk};
+use crate::features::walk::{AxisId, Case, Linear, RegisterStage, Shared, Walk};
 
 /// The tiles of threads along a dimension of a nest: numbered by thread, then by round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiles {
-    lane: Option<u8>,
-    round: Option<u8>,
+    lane: Option<AxisId>,
+    round: Option<AxisId>,
     threads: i64,
     /// The number of tiles that have points.
     count: i64,
 }
 
 /// Points along an axis, and the number of tiles in which the block needs them. No axis stands for a single point.
-type Need = (Option<u8>, Range<i64>, i64);
+type Need = (Option<AxisId>, Range<i64>, i64);
 
 /// Axes with a restricted range: number, first value, number of values.
-type Limits = SmallVec<[(u8, i64, i64); 2]>;
+type Limits = SmallVec<[(AxisId, i64, i64); 2]>;
 
 /// What a block needs of the tiles along a dimension.
 pub(super) struct Needs {
@@ -41,11 +41,11 @@ impl Tiles {
 
     /// The points by which a variable moves from tile to tile.
     fn step(&self, variable: &Linear) -> i64 {
-        let along = |axis: Option<u8>| axis.map_or(0, |axis| variable.step(axis));
+        let along = |axis: Option<AxisId>| axis.map_or(0, |axis| variable.step(axis));
         if self.lane.is_some() { along(self.lane) } else { along(self.round) / self.threads }
     }
 
-    fn is_along(&self, axis: u8) -> bool {
+    fn is_along(&self, axis: AxisId) -> bool {
         [self.lane, self.round].contains(&Some(axis))
     }
 
@@ -92,7 +92,7 @@ impl Walk {
 
     /// The number of tiles of all threads and rounds, also of those without points.
     fn most(&self, tiles: &Tiles) -> i64 {
-        tiles.threads * tiles.round.map_or(1, |axis| self.around.axes[usize::from(axis)].count)
+        tiles.threads * tiles.round.map_or(1, |axis| self.around.axes[axis as usize].count)
     }
 
     /// The part of a walk in which the block needs the points of a stage: of the last tiles it needs fewer, or none. `None` if
@@ -122,10 +122,10 @@ impl Walk {
 
     /// The axis over a tile's own points along a dimension, if the first tile starts where the block does, and only tiles and
     /// that axis move the points inside the block. `None` for the axis if there is one point.
-    fn points_from(&self, d: usize, tiles: &Tiles, first: &Linear) -> Option<Option<u8>> {
+    fn points_from(&self, d: usize, tiles: &Tiles, first: &Linear) -> Option<Option<AxisId>> {
         let own = &self.vars[d];
-        let outside = |axis: u8| usize::from(axis) < self.own_axes;
-        let numbers = 0..self.around.axes.len() as u8;
+        let outside = |axis: AxisId| (axis as usize) < self.own_axes;
+        let numbers = 0..self.around.axes.len() as AxisId;
         let alike =
             numbers.clone().filter(|axis| outside(*axis)).all(|axis| own.step(axis) == first.step(axis));
         let starts = (own.den, first.den) == (1, 1) && own.constant == first.constant && alike;
@@ -137,9 +137,9 @@ impl Walk {
     }
 
     /// The number of tiles in which a block with so many points needs each point of a tile, in runs of equal numbers.
-    fn needs(&self, number: usize, d: usize, points: Option<u8>, extent: i64) -> Needs {
+    fn needs(&self, number: usize, d: usize, points: Option<AxisId>, extent: i64) -> Needs {
         let (tiles, step) = (&self.tiles[number], self.tiles[number].step(&self.vars[d]));
-        let last = points.map_or(1, |axis| self.around.axes[usize::from(axis)].count);
+        let last = points.map_or(1, |axis| self.around.axes[axis as usize].count);
         let needed = |point: i64| ((extent - point + step - 1) / step).clamp(0, tiles.count);
         let (mut parts, mut start) = (SmallVec::new(), 0);
         while start < last {
