@@ -146,7 +146,8 @@ fn notes(found: &OneShot) -> Vec<String> {
             "the time limit ended the search after {seconds:.2} s; another run may find a different schedule"
         ));
     }
-    if found.outcome.fallback {
+    // Without time, no schedule was looked at.
+    if found.outcome.fallback && found.outcome.stop != StopReason::TimeLimit {
         notes.push(
             "the search found no schedule that the device can run; this is the default schedule".to_owned(),
         );

@@ -131,7 +131,7 @@ pub(crate) fn promising(
     let recipes = RECIPES.iter().flat_map(|recipe| [(recipe, Reach::All), (recipe, Reach::Resident)]);
     let has_thin = (1..=MOST_THIN).contains(&thin_updates(problem).len());
     let thickened =
-        recipes.filter(|_| has_thin).filter_map(|(recipe, reach)| recipe.rewritten(problem, reach));
+        recipes.filter(|_| has_thin).filter_map(|(recipe, reach)| recipe.rewritten(problem, reach, &is_over));
     let wider = thickened.chain(once_with(|| divided(problem)).flatten()).map(|problem| (problem, false));
     let leaner = once_with(|| separable::separated(problem)).flatten();
     let leaner = leaner.chain(once_with(|| constants::folded(problem)).flatten());
@@ -146,8 +146,8 @@ pub(crate) fn promising(
             forms.push(Form { problem, leaner, cost });
         }
     }
-    if forms.is_empty() {
-        return Promising::default();
+    if forms.is_empty() || is_over() {
+        return Promising { cut_short: is_over(), ..Promising::default() };
     }
     let original = cost(problem);
     tracing::debug!(start_us = original, "not rewritten");
@@ -311,14 +311,17 @@ impl List {
 }
 
 impl Recipe {
-    /// The problem after the rewrites of thin updates; `None` if none can be applied.
-    fn rewritten(&self, problem: &Problem, reach: Reach) -> Option<Problem> {
+    /// The problem after the rewrites of thin updates; `None` if none can be applied, or if there is no time.
+    fn rewritten(&self, problem: &Problem, reach: Reach, is_over: &impl Fn() -> bool) -> Option<Problem> {
         let mut list = List { pipeline: problem.pipeline().clone() };
         let mut updates = thin_updates(problem);
         if reach == Reach::Resident {
             updates.retain(|thin| thin.points.saturating_mul(self.lanes.into()) <= capacity(problem));
         }
         for thin in &updates {
+            if is_over() {
+                return None;
+            }
             let decl = &problem.pipeline().funcs()[thin.stage.func];
             // Earlier rewrites of the Func have taken its first stages.
             let Some(now) = list.func(&decl.name) else { continue };

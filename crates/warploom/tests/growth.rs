@@ -220,6 +220,32 @@ fn peak_megabytes() -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().unwrap() / 1024)
 }
 
+/// Sums to single points, all of which could be rewritten in many ways.
+fn sums(outputs: usize) -> Large {
+    let (input, r) = (Input::f32("input", 1), rdom!(r: (0, 100_000)));
+    let sum = |number: usize| {
+        let term = input.at(r.x) * (number as f32);
+        func(format!("sum{number}"), (), 0.0).over(&r, |own| own.add((), term)).reassociate()
+    };
+    let pipeline = Pipeline::new("sums", (0..outputs).map(sum)).unwrap();
+    let request = Realisation::new(&pipeline).input("input", Region::of_extents(&[100_000]));
+    let names = (0..outputs).map(|number| format!("sum{number}"));
+    let request = names.fold(request, |request, name| request.output(&name, Region::of_extents(&[])));
+    Large::of(&pipeline, &request)
+}
+
+#[test]
+fn rewrites_of_hundreds_of_sums_keep_the_time_limit() {
+    let limit = Duration::from_millis(500);
+    let large = sums(200);
+    let started = Instant::now();
+    let outcome = large.search(limit);
+    let elapsed = started.elapsed();
+    assert!(elapsed < limit.mul_f64(1.1) + Duration::from_secs(4), "{elapsed:?}");
+    assert_eq!(outcome.stop, StopReason::TimeLimit);
+    assert!(large.is_legal(&outcome.best));
+}
+
 #[test]
 fn nothing_is_exponential_in_dimensions_outputs_stages_or_chains() {
     let limit = Duration::from_millis(500);
