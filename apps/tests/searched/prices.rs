@@ -33,12 +33,19 @@ fn compare(name: &str, problem: &Problem, model: &dyn CostModel) -> usize {
     check(name, problem, model, &built);
     let candidates = &found.outcome.candidates[..found.outcome.candidates.len().min(CANDIDATES)];
     candidates.iter().for_each(|candidate| check(name, problem, model, candidate));
+    candidates.iter().filter(|candidate| holds_blocks(&candidate.schedule)).count()
+}
+
+/// Compares the prices of the neighbours of what a search finds.
+fn compare_neighbours(name: &str, problem: &Problem, model: &dyn CostModel) {
+    let options = quick_search();
+    let found = one_shot(problem, model, &options, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
     let rewritten = problem.rewritten(&found.schedule.rewrites).expect("it was built");
     let near = neighbourhoods(&rewritten, model, &options, &[found.schedule]).remove(0);
     let near = near.unwrap_or_else(|| panic!("{name}: the search found what it cannot make"));
-    assert!((near.cost - built.cost).abs() < 1e-12 * near.cost, "{name}: {} and {}", near.cost, built.cost);
+    let cost = found.predicted_us;
+    assert!((near.cost - cost).abs() < 1e-12 * cost, "{name}: {} and {cost}", near.cost);
     near.neighbours.iter().take(NEIGHBOURS).for_each(|other| check(name, problem, model, other));
-    candidates.iter().filter(|candidate| holds_blocks(&candidate.schedule)).count()
 }
 
 fn holds_blocks(schedule: &Schedule) -> bool {
@@ -57,6 +64,10 @@ fn a_schedule_of_an_app_has_one_price() {
     for app in warploom_apps::APPS.iter() {
         let holding = compare(&app.name, &problem(app, &[]), &*model);
         assert!(app.name != "cuda_mat_mul" || holding > 0, "no schedule of a product holds blocks");
+    }
+    for name in ["cuda_mat_mul", "unsharp"] {
+        let app = warploom_apps::find(name).expect("it is an app");
+        compare_neighbours(name, &problem(app, &[]), &*model);
     }
 }
 
@@ -89,7 +100,8 @@ fn the_price_of_held_blocks_is_that_of_what_they_hold() {
     let product = problem(warploom_apps::find("cuda_mat_mul").expect("it is an app"), &[]);
     let model = warploom::model_for(&h200()).model;
     let found = one_shot(&product, &*model, &quick_search(), &|_| {}).expect("it can be built");
-    let held = found.outcome.candidates.iter().map(|candidate| &candidate.schedule).find(|of| holds_blocks(of));
+    let held =
+        found.outcome.candidates.iter().map(|candidate| &candidate.schedule).find(|of| holds_blocks(of));
     let held = held.expect("some hold blocks").clone();
     let with = |blocks: Option<u32>| {
         let mut schedule = held.clone();

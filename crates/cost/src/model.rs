@@ -92,7 +92,11 @@ impl fmt::Display for Basis {
         match self.analytic_kernels {
             0 => Ok(()),
             1 => write!(f, ", one kernel by the analytic one: the weights do not know {}", words.join(", ")),
-            some => write!(f, ", {some} kernels by the analytic one: the weights do not know {}", words.join(", ")),
+            some => write!(
+                f,
+                ", {some} kernels by the analytic one: the weights do not know {}",
+                words.join(", ")
+            ),
         }
     }
 }

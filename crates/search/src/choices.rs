@@ -84,7 +84,8 @@ impl Choices {
     /// All of them or, if they are more than `most`, so many at equal distances.
     pub fn some(&self, most: u64) -> impl Iterator<Item = Vec<i64>> + '_ {
         let (count, taken) = (self.count(), self.count().min(most));
-        let number = move |position: u64| (u128::from(position) * u128::from(count) / u128::from(taken)) as u64;
+        let number =
+            move |position: u64| (u128::from(position) * u128::from(count) / u128::from(taken)) as u64;
         (0..taken).filter_map(move |position| self.get(number(position)))
     }
 }
@@ -101,7 +102,8 @@ mod tests {
     fn listed(lists: &[&[i64]], room: Room) -> Vec<Vec<i64>> {
         let mut all = vec![Vec::new()];
         for list in lists.iter().rev() {
-            let longer = |rest: &Vec<i64>| list.iter().map(|size| [&[*size], &rest[..]].concat()).collect::<Vec<_>>();
+            let longer =
+                |rest: &Vec<i64>| list.iter().map(|size| [&[*size], &rest[..]].concat()).collect::<Vec<_>>();
             all = all.iter().flat_map(longer).collect();
         }
         let several = |sizes: &Vec<i64>| sizes.iter().filter(|size| **size > 1).count();

@@ -153,9 +153,8 @@ impl<'a> Tiler<'a> {
         // Too many to list: draw the wanted number uniformly.
         let mut seen = AHashSet::new();
         for draw in 0..most as u64 {
-            let pick = |word: u64, len: u64| {
-                of_words(&[draw, word, variant as u64, vector as u64]) % len.max(1)
-            };
+            let pick =
+                |word: u64, len: u64| of_words(&[draw, word, variant as u64, vector as u64]) % len.max(1);
             let Some(serial) = serials.get(pick(0, serials.count())) else { continue };
             let others = [1, 2].map(|number| pick(u64::MAX - number, dims.len() as u64) as usize);
             let is_shared = |d: usize| dims.len() <= MANY_DIMENSIONS || d == vector || others.contains(&d);
@@ -257,7 +256,9 @@ impl<'a> Tiler<'a> {
         };
         let variants = (0..self.variants.len()).filter(|i| alike(&self.variants[*i]));
         found.extend(variants.map(|variant| Shape { variant, ..shape.clone() }));
-        found.retain(|next| next != shape && points(&next.serial) <= self.most_serial(next.variant) && self.fits(next));
+        found.retain(|next| {
+            next != shape && points(&next.serial) <= self.most_serial(next.variant) && self.fits(next)
+        });
         found
     }
 

@@ -137,8 +137,12 @@ pub(crate) fn tiled(facts: &StageFacts) -> Vec<Variant> {
                 [] => vec![vec![Tile { dim: next.dim, size: Size::All }], vec![tile(next.dim, 4)]],
                 rest => vec![whole_list(rest)],
             };
-            let variant =
-                |inner| (steps(rest).saturating_mul(size), Variant { over: over.clone(), inner, ..Variant::default() });
+            let variant = |inner| {
+                (
+                    steps(rest).saturating_mul(size),
+                    Variant { over: over.clone(), inner, ..Variant::default() },
+                )
+            };
             found.extend(inners.into_iter().map(variant));
         }
     }

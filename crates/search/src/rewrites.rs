@@ -509,6 +509,9 @@ mod tests {
         assert!(promising(&problem, 3, |_| 1.0, || true).rewritten.is_empty());
         let much_less =
             |problem: &Problem| if problem.pipeline().rewrites().is_empty() { 100.0 } else { 60.0 };
-        assert_eq!([3, 70].map(|count| promising(&boxes(count), 3, much_less, || false).rewritten.len()), [1, 0]);
+        assert_eq!(
+            [3, 70].map(|count| promising(&boxes(count), 3, much_less, || false).rewritten.len()),
+            [1, 0]
+        );
     }
 }

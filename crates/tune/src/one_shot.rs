@@ -140,11 +140,7 @@ pub fn predicted_us(
 ///
 /// # Errors
 /// If the problem cannot be rewritten as the schedule says.
-pub fn basis(
-    problem: &Problem,
-    schedule: &Schedule,
-    model: &dyn CostModel,
-) -> Result<Basis, RewrittenError> {
+pub fn basis(problem: &Problem, schedule: &Schedule, model: &dyn CostModel) -> Result<Basis, RewrittenError> {
     let problem = problem.rewritten(&schedule.rewrites)?;
     Ok(Basis::of(model, &Featurizer::new(&problem).of_schedule(schedule)))
 }

@@ -251,7 +251,11 @@ impl Report {
             if tuned.shown.iter().any(|trial| range_of(trial, model).is_some()) {
                 text += show::BRACKETS;
             }
-            text += &self.basis.as_ref().map(|basis| format!("the best is predicted by {basis}\n")).unwrap_or_default();
+            text += &self
+                .basis
+                .as_ref()
+                .map(|basis| format!("the best is predicted by {basis}\n"))
+                .unwrap_or_default();
         }
         let files: String = self.files.iter().map(|file| format!("{file}\n")).collect();
         if files.is_empty() { text } else { format!("{text}\n{files}") }

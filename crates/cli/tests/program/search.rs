@@ -16,7 +16,11 @@ fn a_schedule_is_found_and_printed() {
         let ran = place.run(&format!("compile {app} --size 256x128 {QUICK} --device h200"));
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(ran.out.starts_with(&format!("{app} at W=256, H=128 for H200 (sm_90): ")), "{}", ran.out);
-        assert!(ran.out.contains(" us predicted by the h200 model; range unknown; 1 kernel, 1 launch per run"), "{}", ran.out);
+        assert!(
+            ran.out.contains(" us predicted by the h200 model; range unknown; 1 kernel, 1 launch per run"),
+            "{}",
+            ran.out
+        );
         assert!(ran.err.starts_with("searched 3 samples in "), "{}", ran.err);
         // What is printed last is a schedule.
         let schedule = ran.out.rsplit("\n\n").next().unwrap();
@@ -139,33 +143,36 @@ fn decisions_can_be_fixed() {
     assert!(ran.err.contains("part.schedule: ") && ran.err.contains("`output`"), "{}", ran.err);
 }
 
-/// The time that `explain` predicts for a schedule.
-fn explained(place: &Place, schedule: &str) -> f64 {
+/// The time that `explain` predicts for a schedule on a device.
+fn explained(place: &Place, schedule: &str, device: &str) -> Option<f64> {
     fs::write(place.path("asked.schedule"), schedule).unwrap();
-    let report = place.json("explain cuda_mat_mul --schedule asked.schedule --device h200 --json");
-    report["predicted_us"].as_f64().unwrap()
+    let report =
+        place.json(&format!("-q explain cuda_mat_mul --schedule asked.schedule --device {device} --json"));
+    report["predicted_us"].as_f64()
 }
 
 #[test]
 fn a_schedule_has_one_price() {
     let place = Place::new();
     let search = "--samples 2 --beam 4 --passes 2";
-    let compiled = place.run(&format!("-q compile cuda_mat_mul {search} --device h200 --json"));
-    let compiled: Json = serde_json::from_str(&compiled.out).unwrap();
-    let price = compiled["predicted_us"].as_f64().unwrap();
+    let compiled = place.json(&format!("-q compile cuda_mat_mul {search} --device h200 --json"));
     let schedule = compiled["schedule"].as_str().unwrap();
     assert!(schedule.contains(" blocks "), "{schedule}");
     assert_eq!((&compiled["model"], &compiled["analytic_kernels"]), (&"h200".into(), &0.into()));
     let found = compiled["search"]["candidates_us"].as_array().unwrap();
-    assert!(found.contains(&compiled["predicted_us"]), "{price}: {found:?}");
-    assert_eq!(explained(&place, schedule), price);
+    assert!(found.contains(&compiled["predicted_us"]), "{}: {found:?}", compiled["predicted_us"]);
+    assert_eq!(explained(&place, schedule, "h200"), compiled["predicted_us"].as_f64());
+    // The device that is made up is an H200 with another clock.
+    let mut fake = place.json("devices --describe h200");
+    fake["clock_ghz"] = 1.0.into();
+    fs::write(place.path("fake.json"), fake.to_string()).unwrap();
     let ran = place.run(&format!("-q tune cuda_mat_mul {search} --top 2 --fake fake --json"));
     let tuned: Json = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
     let trials = tuned["trials"].as_array().unwrap();
     assert_eq!(trials.len(), 2, "{}", ran.err);
     for trial in trials {
-        let price = explained(&place, trial["schedule"].as_str().unwrap());
-        assert_eq!(trial["predicted_us"].as_f64(), Some(price));
+        let schedule = trial["schedule"].as_str().unwrap();
+        assert_eq!(explained(&place, schedule, "fake.json"), trial["predicted_us"].as_f64());
     }
     assert_eq!(tuned["basis"]["analytic_kernels"], 0);
 }
