@@ -8,7 +8,7 @@ use warploom_lang::files::{self, Limit, ReadError};
 
 use crate::buffer::Buffer;
 use crate::npy::{self, NpyError};
-use crate::picture::{self, PictureError};
+use crate::picture::{self, EXTENSIONS, PictureError};
 
 /// Why a file could not be read or written.
 #[derive(Debug, Error)]
@@ -63,15 +63,23 @@ pub enum FileError {
         /// The path of the file.
         name: String,
     },
+    /// The extension belongs to no format that is read.
+    #[error(
+        "the extension of {name} is not a format that is read; use .npy, or a picture: .{}", EXTENSIONS.join(", .")
+    )]
+    Unread {
+        /// The path of the file.
+        name: String,
+    },
 }
 
-/// Reads a `.npy`, `.png`, `.ppm` or `.pgm` file.
+/// Reads a `.npy` file or a picture.
 pub fn read_any(path: impl AsRef<Path>) -> Result<Buffer, FileError> {
     let path = path.as_ref();
     match extension(path).as_str() {
         "npy" => npy::read(path),
-        "png" | "ppm" | "pgm" => picture::read(path),
-        _ => Err(unknown_extension(path)),
+        known if EXTENSIONS.contains(&known) => picture::read(path),
+        _ => Err(FileError::Unread { name: path.display().to_string() }),
     }
 }
 

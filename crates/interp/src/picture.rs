@@ -1,18 +1,26 @@
-//! Images in PNG, PPM and PGM files.
+//! Images in files. PNG and portable pixmaps are read and written; BMP, and with the feature
+//! `pictures` JPEG, TIFF and WebP, are read.
 //!
 //! A greyscale image is a buffer `(x, y)`; a colour image is `(x, y, c)` with three or four
 //! channels (the fourth is alpha). Samples range from 0 to 255 in `u8`, to 65535 in `u16` and to 1
-//! in `f32`; `bool` is black or white.
+//! in `f32`; `bool` is black or white. Samples are those of the file: colour profiles and the
+//! orientation of cameras are ignored.
+
+mod bmp;
+mod channels;
+mod decode;
+#[cfg(feature = "pictures")]
+mod jpeg;
+mod png;
+mod pnm;
+#[cfg(feature = "pictures")]
+mod tiff;
+#[cfg(feature = "pictures")]
+mod webp;
 
 use std::fs;
-use std::io::Cursor;
 use std::path::Path;
 
-use image::codecs::png::PngEncoder;
-use image::{
-    ColorType, DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageFormat,
-    ImageReader, Limits,
-};
 use thiserror::Error;
 use warploom_lang::files::{PICTURE, PICTURE_FILE};
 use warploom_lang::scalar::CastFrom;
@@ -20,12 +28,13 @@ use warploom_lang::{Region, Type, bf16, f16};
 
 use crate::buffer::{Buffer, BufferError, Data, Element};
 use crate::files::{self, FileError};
+use decode::{Raw, Samples, decode};
 
-/// The memory that a decoder may use in addition to the image, in bytes.
-const DECODER_BYTES: u64 = 16 << 20;
+pub use channels::{Loss, with_channels};
 
-/// The memory of the largest image, at two bytes per sample.
-const MOST_BYTES: u64 = 2 * PICTURE.most;
+/// The extensions of files that [`read`] may understand; the content decides.
+pub(crate) const EXTENSIONS: [&str; 12] =
+    ["png", "ppm", "pgm", "pbm", "pnm", "pam", "bmp", "jpg", "jpeg", "tif", "tiff", "webp"];
 
 /// The file formats that an image can be written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,17 +64,33 @@ impl Format {
 #[non_exhaustive]
 pub enum PictureError {
     /// The file has no known image signature.
-    #[error("it is neither PNG nor PNM; convert it to one of them")]
+    #[error("it is none of PNG, PNM, BMP, JPEG, TIFF and WebP; convert it to one of them")]
     UnknownFormat,
-    /// The samples have a type that no buffer holds.
-    #[error("its colour type {color:?} is not supported; convert it to 8 or 16 bits per channel")]
-    Color {
-        /// The colour type of the file.
-        color: ColorType,
+    /// The file has a format that this program was built without.
+    #[error(
+        "it is {format}, which this program was built without (the feature `pictures`); convert it to PNG or BMP"
+    )]
+    LeftOut {
+        /// The name of the format.
+        format: &'static str,
+    },
+    /// A variant of the format that is not read.
+    #[error("{what} is not supported; save it as grey or RGB with 8 or 16 bits per channel")]
+    Unsupported {
+        /// What it is.
+        what: String,
     },
     /// The file is corrupt.
     #[error("{0}; copy or save it again")]
-    Decode(ImageError),
+    Decode(String),
+    /// A conversion of channels would lose something.
+    #[error("a conversion to {channels} would lose {lost}")]
+    Lossy {
+        /// The number of channels asked for, as in `1 channel`.
+        channels: &'static str,
+        /// What would be lost.
+        lost: Loss,
+    },
     /// The image exceeds the size limit.
     #[error(
         "its {width} x {height} pixels with {channels} channels exceed {PICTURE}, the limit for a picture; \
@@ -87,7 +112,7 @@ pub enum PictureError {
     },
     /// The image could not be encoded.
     #[error("{0}")]
-    Encode(ImageError),
+    Encode(String),
     /// The buffer's extents are not those of an image.
     #[error(
         "a picture has extents (x, y), or (x, y, c) with 1, 3 or 4 channels, and at least one pixel, but the \
@@ -114,7 +139,8 @@ pub enum PictureError {
     Buffer(#[from] BufferError),
 }
 
-/// Reads a PNG, PPM or PGM file. The content determines the format.
+/// Reads an image. The content determines the format; of a file with several pictures, the first
+/// is read.
 ///
 /// Samples are `u8` or `u16`, as in the file. Greyscale with alpha becomes four channels.
 pub fn read(path: impl AsRef<Path>) -> Result<Buffer, FileError> {
@@ -122,7 +148,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Buffer, FileError> {
     read_from(&files::load(path, PICTURE_FILE)?, &path.display().to_string())
 }
 
-/// Reads the content of a PNG, PPM or PGM file. `name` identifies the file in errors.
+/// Reads the content of an image file. `name` identifies the file in errors.
 pub fn read_from(bytes: &[u8], name: &str) -> Result<Buffer, FileError> {
     let buffer = decode(bytes).and_then(to_buffer);
     buffer.map_err(|problem| FileError::ReadPicture { name: name.to_owned(), problem })
@@ -150,9 +176,9 @@ pub fn write_to(buffer: &Buffer, format: Format) -> Result<Vec<u8>, PictureError
         _ => buffer.reordered(order)?,
     };
     match (format, channels) {
-        (Format::Png, _) => encode_png(&samples, width, height, channels),
-        (Format::Ppm, 3) => encode_pnm(&samples, "P6", width, height),
-        (Format::Pgm, 1) => encode_pnm(&samples, "P5", width, height),
+        (Format::Png, _) => png::encode(&samples, width, height, channels),
+        (Format::Ppm, 3) => pnm::encode(&samples, "P6", width, height),
+        (Format::Pgm, 1) => pnm::encode(&samples, "P5", width, height),
         _ => Err(PictureError::Channels { channels }),
     }
 }
@@ -264,99 +290,30 @@ fn size(extents: &[i64]) -> Result<(u32, u32, usize), PictureError> {
     }
 }
 
-fn decode(bytes: &[u8]) -> Result<DynamicImage, PictureError> {
-    let format = image::guess_format(bytes).map_err(|_| PictureError::UnknownFormat)?;
-    let most_bytes_of_one = match format {
-        // Deflate expands a byte to at most 1032 bytes, and a palette expands each bit to four
-        // bytes.
-        ImageFormat::Png => 1032 * 8 * 4,
-        // A bitmap has one sample per bit.
-        ImageFormat::Pnm => 8,
-        _ => return Err(PictureError::UnknownFormat),
-    };
-    let possible = (bytes.len() as u64).saturating_mul(most_bytes_of_one).saturating_add(DECODER_BYTES);
-    let mut limits = Limits::no_limits();
-    limits.max_alloc = Some(possible.min(MOST_BYTES + DECODER_BYTES));
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
-    reader.limits(limits.clone());
-    let too_large = || PictureError::TooLarge { bytes: bytes.len() };
-    let refused = |error| match error {
-        ImageError::Limits(_) => too_large(),
-        error => PictureError::Decode(error),
-    };
-    let mut decoder = reader.into_decoder().map_err(refused)?;
-    if decoder.total_bytes() > possible {
-        return Err(too_large());
-    }
-    check_size(&decoder)?;
-    limits.reserve(decoder.total_bytes()).map_err(refused)?;
-    decoder.set_limits(limits).map_err(refused)?;
-    DynamicImage::from_decoder(decoder).map_err(refused)
-}
-
-/// Rejects an image that would need too much memory, before allocating any. Greyscale with alpha
-/// becomes colour with alpha.
-fn check_size(decoder: &impl ImageDecoder) -> Result<(), PictureError> {
-    let (width, height) = decoder.dimensions();
-    let channels = match decoder.color_type().channel_count() {
-        2 => 4,
-        channels => channels,
-    };
-    let samples = u64::from(width).saturating_mul(u64::from(height)).saturating_mul(u64::from(channels));
-    match samples > PICTURE.most {
-        true => Err(PictureError::OverLimit { width, height, channels }),
-        false => Ok(()),
-    }
-}
-
-fn to_buffer(image: DynamicImage) -> Result<Buffer, PictureError> {
-    let (width, height) = (i64::from(image.width()), i64::from(image.height()));
-    match image.color() {
-        ColorType::L8 => from_pixels(width, height, 1, image.into_luma8().into_raw()),
-        ColorType::L16 => from_pixels(width, height, 1, image.into_luma16().into_raw()),
-        ColorType::Rgb8 => from_pixels(width, height, 3, image.into_rgb8().into_raw()),
-        ColorType::Rgb16 => from_pixels(width, height, 3, image.into_rgb16().into_raw()),
-        ColorType::La8 | ColorType::Rgba8 => from_pixels(width, height, 4, image.into_rgba8().into_raw()),
-        ColorType::La16 | ColorType::Rgba16 => from_pixels(width, height, 4, image.into_rgba16().into_raw()),
-        color => Err(PictureError::Color { color }),
+/// The samples of a decoded file as a buffer. Greyscale with alpha becomes colour with alpha.
+fn to_buffer(raw: Raw) -> Result<Buffer, PictureError> {
+    let (width, height) = (i64::from(raw.width), i64::from(raw.height));
+    match raw.samples {
+        Samples::U8(samples) => from_pixels(width, height, raw.channels, samples),
+        Samples::U16(samples) => from_pixels(width, height, raw.channels, samples),
     }
 }
 
 fn from_pixels<T: Element>(
     width: i64,
     height: i64,
-    channels: i64,
+    channels: u8,
     samples: Vec<T>,
 ) -> Result<Buffer, PictureError> {
-    if channels == 1 {
-        return Ok(Buffer::from_vec(Region::of_extents(&[width, height]), samples)?);
-    }
+    let (channels, samples) = match channels {
+        1 => return Ok(Buffer::from_vec(Region::of_extents(&[width, height]), samples)?),
+        2 => {
+            (4, samples.chunks_exact(2).flat_map(|pixel| [pixel[0], pixel[0], pixel[0], pixel[1]]).collect())
+        }
+        channels => (i64::from(channels), samples),
+    };
     let region = Region::of_extents(&[width, height, channels]);
     Ok(Buffer::from_vec_in_order(region, &[2, 0, 1], samples)?.reordered(&[0, 1, 2])?)
-}
-
-fn encode_png(samples: &Buffer, width: u32, height: u32, channels: usize) -> Result<Vec<u8>, PictureError> {
-    let color = match (samples.ty(), channels) {
-        (Type::U8, 1) => ExtendedColorType::L8,
-        (Type::U8, 3) => ExtendedColorType::Rgb8,
-        (Type::U8, _) => ExtendedColorType::Rgba8,
-        (_, 1) => ExtendedColorType::L16,
-        (_, 3) => ExtendedColorType::Rgb16,
-        (_, _) => ExtendedColorType::Rgba16,
-    };
-    let bytes = bytes_of(samples, u16::to_ne_bytes)?;
-    let mut file = Vec::new();
-    let encoder = PngEncoder::new(&mut file);
-    encoder.write_image(&bytes, width, height, color).map_err(PictureError::Encode)?;
-    Ok(file)
-}
-
-/// Encodes PNM directly, since the image crate has no 16-bit PPM.
-fn encode_pnm(samples: &Buffer, magic: &str, width: u32, height: u32) -> Result<Vec<u8>, PictureError> {
-    let white = if samples.ty() == Type::U8 { 255 } else { 65535 };
-    let mut file = format!("{magic}\n{width} {height}\n{white}\n").into_bytes();
-    file.extend(bytes_of(samples, u16::to_be_bytes)?);
-    Ok(file)
 }
 
 fn bytes_of(samples: &Buffer, of_u16: fn(u16) -> [u8; 2]) -> Result<Vec<u8>, PictureError> {

@@ -1,11 +1,11 @@
-//! Images in PNG, PPM and PGM files.
+//! Images in files.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
 use warploom_interp::buffer::Buffer;
 use warploom_interp::files::{FileError, read_any, write_any};
-use warploom_interp::picture::{self, Format, PictureError};
+use warploom_interp::picture::{self, Format, Loss, PictureError};
 use warploom_lang::{Region, Type};
 
 fn read(bytes: &[u8]) -> Result<Buffer, PictureError> {
@@ -16,6 +16,196 @@ fn read(bytes: &[u8]) -> Result<Buffer, PictureError> {
             other => panic!("{other}"),
         }
     })
+}
+
+/// A file of `tests/pictures`.
+fn file(name: &str) -> Vec<u8> {
+    std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pictures/").to_owned() + name).unwrap()
+}
+
+/// The picture in all files of `tests/pictures`, with grey, red, green, blue and alpha in this order. Pixels of files without
+/// colours have the first.
+fn painted(channels: &[usize]) -> Buffer {
+    let sample = |x: i64, y: i64, channel: usize| {
+        [6 * x + 9 * y + 3, 10 * x + 5, 15 * y + 20, 4 * x + 8 * y, 255 - 5 * x - 3 * y][channel] as u8
+    };
+    let extents = [21, 13, channels.len() as i64];
+    let region = Region::of_extents(if channels.len() == 1 { &extents[..2] } else { &extents });
+    let channel = |at: &[i64]| at.get(2).map_or(0, |c| *c as usize);
+    Buffer::from_fn(region, |at| sample(at[0], at[1], channels[channel(at)])).unwrap()
+}
+
+const RGB: &[usize] = &[1, 2, 3];
+const RGBA: &[usize] = &[1, 2, 3, 4];
+const GREY_AND_ALPHA: &[usize] = &[0, 0, 0, 4];
+
+/// The largest difference of samples of two pictures of the same extents.
+fn furthest(a: &Buffer, b: &Buffer) -> u8 {
+    assert_eq!(a.region(), b.region());
+    let samples = a.as_slice::<u8>().unwrap().iter().zip(b.as_slice::<u8>().unwrap());
+    samples.map(|(a, b)| a.abs_diff(*b)).max().unwrap()
+}
+
+#[test]
+fn bitmaps_are_read() {
+    assert_eq!(read(&file("rgb.bmp")).unwrap(), painted(RGB));
+    assert_eq!(read(&file("rgba.bmp")).unwrap(), painted(RGBA));
+    assert_eq!(read(&file("grey.bmp")).unwrap(), painted(&[0]));
+    let bits = read(&file("bits.bmp")).unwrap();
+    let grey = painted(&[0]);
+    let expected = grey.as_slice::<u8>().unwrap().iter().map(|sample| if *sample > 100 { 255 } else { 0 });
+    assert!(bits.as_slice::<u8>().unwrap().iter().copied().eq(expected));
+    assert!(furthest(&read(&file("palette.bmp")).unwrap(), &painted(RGB)) < 40, "of 16 colours");
+}
+
+/// A bitmap with a header of 40 bytes, of 2 pixels in a row.
+fn bitmap(height: i32, bits: u16, compression: u32, after_header: &[u8]) -> Vec<u8> {
+    let start = 54 + if compression == 3 { 12 } else { 0 };
+    let mut file = [&b"BM"[..], &[0; 8], &u32::to_le_bytes(start), &u32::to_le_bytes(40)].concat();
+    file.extend([2_i32.to_le_bytes(), height.to_le_bytes()].concat());
+    file.extend([1_u16.to_le_bytes(), bits.to_le_bytes()].concat());
+    file.extend([compression.to_le_bytes(), [0; 4], [0; 4], [0; 4], [0; 4], [0; 4]].concat());
+    file.extend(after_header);
+    file
+}
+
+#[test]
+fn bitmaps_of_all_kinds() {
+    let rows = [0x1f_u16, 0x7c00, 0x3e0, 0x4210].map(u16::to_le_bytes).concat();
+    let [upwards, downwards] = [2, -2].map(|height| read(&bitmap(height, 16, 0, &rows)).unwrap());
+    let green = [[255_u8, 132, 0, 0], [0, 0, 255, 132]];
+    assert_eq!(
+        upwards.as_slice::<u8>().unwrap()[4..8],
+        [255, 132, 0, 0],
+        "the last row is the first of the file"
+    );
+    assert_eq!(downwards.as_slice::<u8>().unwrap()[4..8], green[1]);
+    let masks = [0xf800_u32, 0x7e0, 0x1f].map(u32::to_le_bytes).concat();
+    let row = [0xffff_u16, 0x07e0].map(u16::to_le_bytes).concat();
+    let masked = read(&bitmap(1, 16, 3, &[masks, row].concat())).unwrap();
+    assert_eq!(masked.as_slice::<u8>().unwrap(), [255, 0, 255, 255, 255, 0]);
+    let fourth_byte = read(&bitmap(1, 32, 0, &[1, 2, 3, 9, 4, 5, 6, 9])).unwrap();
+    assert_eq!(fourth_byte.as_slice::<u8>().unwrap(), [3, 6, 2, 5, 1, 4], "it has no meaning");
+    for (file, said) in [
+        (bitmap(1, 8, 1, &[0; 2000]), "run-length"),
+        (bitmap(1, 24, 5, &[0; 2000]), "compression 5"),
+        (bitmap(1, 13, 0, &[0; 2000]), "13 bits"),
+        (bitmap(i32::MIN, 24, 0, &[0; 2000]), "larger picture"),
+        (bitmap(0, 24, 0, &[0; 2000]), "no pixels"),
+        (bitmap(1, 24, 0, &[0; 5]), "ends early"),
+        (bitmap(1, 8, 0, &[0; 5]), "ends early"),
+    ] {
+        let error = read(&file).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[cfg(feature = "pictures")]
+#[test]
+fn common_pictures_are_read() {
+    for (name, channels) in [
+        ("rgb.tif", RGB),
+        ("deflate.tif", RGB),
+        ("rgba.tif", RGBA),
+        ("grey.tif", &[0]),
+        ("grey-alpha.tif", GREY_AND_ALPHA),
+        ("rgb.webp", RGB),
+        ("rgba.webp", RGBA),
+    ] {
+        assert_eq!(read(&file(name)).unwrap(), painted(channels), "{name}");
+    }
+    let wide = read(&file("grey16.tif")).unwrap();
+    assert_eq!(wide.get(&[20, 12]).unwrap().as_f64(), 60807.0);
+    for (name, channels, most) in [
+        ("rgb.jpg", RGB, 4),
+        ("grey.jpg", &[0], 4),
+        ("progressive.jpg", RGB, 12),
+        ("lossy.webp", RGB, 16),
+        ("lossy-alpha.webp", RGBA, 60),
+    ] {
+        let far = furthest(&read(&file(name)).unwrap(), &painted(channels));
+        assert!(far <= most, "{name}: {far}");
+    }
+}
+
+#[cfg(feature = "pictures")]
+#[test]
+fn what_is_not_read_is_named() {
+    for (name, said) in [("cmyk.jpg", "CMYK in a JPEG is not supported"), ("bits.tif", "is not supported")] {
+        let error = read(&file(name)).unwrap_err();
+        assert!(matches!(error, PictureError::Unsupported { .. }), "{name}: {error}");
+        assert!(error.to_string().contains(said), "{name}: {error}");
+    }
+}
+
+#[cfg(feature = "pictures")]
+#[test]
+fn files_that_end_early_are_refused() {
+    for name in [
+        "rgb.jpg",
+        "progressive.jpg",
+        "grey.jpg",
+        "rgb.tif",
+        "deflate.tif",
+        "rgba.tif",
+        "rgb.webp",
+        "lossy.webp",
+    ] {
+        let whole = file(name);
+        for length in (0..whole.len().saturating_sub(24)).step_by(7) {
+            assert!(read(&whole[..length]).is_err(), "{name}: {length} of {}", whole.len());
+        }
+    }
+}
+
+#[cfg(feature = "pictures")]
+#[test]
+fn headers_of_huge_pictures_are_refused() {
+    let mut jpeg = file("grey.jpg");
+    let frame = jpeg.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
+    jpeg[frame + 5..frame + 9].copy_from_slice(&[0xff; 4]);
+    assert!(matches!(read(&jpeg), Err(PictureError::TooLarge { .. })));
+    // A lossless WebP has 14 bits each for its width and height, less one.
+    let mut webp = file("rgb.webp");
+    let start = webp.windows(4).position(|name| name == b"VP8L").unwrap() + 9;
+    webp[start..start + 3].copy_from_slice(&[0xff; 3]);
+    webp[start + 3] |= 0x0f;
+    assert!(matches!(read(&webp), Err(PictureError::OverLimit { width: 16384, height: 16384, channels: 3 })));
+    let mut tiff = file("grey16.tif");
+    let tag = |tag: u16| [&tag.to_le_bytes()[..], &[3, 0, 1, 0, 0, 0]].concat();
+    for number in [256, 257] {
+        let at = tiff.windows(8).position(|entry| entry == tag(number)).unwrap() + 8;
+        tiff[at..at + 2].copy_from_slice(&[0xff; 2]);
+    }
+    assert!(matches!(read(&tiff), Err(PictureError::TooLarge { .. } | PictureError::Decode(_))));
+}
+
+#[test]
+fn channels_are_converted_without_loss() {
+    let (grey, rgb, rgba) = (painted(&[0]), painted(RGB), painted(RGBA));
+    let converted = |picture: &Buffer, channels| picture::with_channels(picture, channels, Loss::Nothing);
+    assert_eq!(converted(&grey, 3).unwrap(), painted(&[0, 0, 0]));
+    assert_eq!(converted(&converted(&grey, 4).unwrap(), 1).unwrap(), grey);
+    assert_eq!(converted(&converted(&rgb, 4).unwrap(), 3).unwrap(), rgb);
+    assert_eq!(converted(&rgba, 4).unwrap(), rgba);
+    let interleaved = rgb.reordered(&[2, 0, 1]).unwrap();
+    assert_eq!(converted(&converted(&interleaved, 4).unwrap(), 3).unwrap(), rgb);
+    for (picture, channels, loss) in
+        [(&rgb, 1, Loss::Colours), (&rgba, 3, Loss::Alpha), (&rgba, 1, Loss::Alpha)]
+    {
+        let refused = converted(picture, channels).unwrap_err();
+        assert!(matches!(refused, PictureError::Lossy { lost, .. } if lost == loss), "{refused}");
+    }
+    assert_eq!(picture::with_channels(&rgba, 3, Loss::Alpha).unwrap(), rgb);
+    assert!(picture::with_channels(&rgba, 1, Loss::Alpha).is_err());
+    let luma = picture::with_channels(&rgb, 1, Loss::Colours).unwrap();
+    let [red, green, blue] = [0, 1, 2].map(|c| rgb.get(&[7, 5, c]).unwrap().as_f64());
+    let expected = (0.299 * red + 0.587 * green + 0.114 * blue).round();
+    assert_eq!(luma.get(&[7, 5]).unwrap().as_f64(), expected);
+    let white =
+        Buffer::from_vec(Region::of_extents(&[1, 1, 3]), vec![u16::MAX, u16::MAX, u16::MAX - 9]).unwrap();
+    let luma = picture::with_channels(&white, 1, Loss::Colours).unwrap();
+    assert_eq!(luma.as_slice::<u16>(), Some(&[u16::MAX - 1][..]));
 }
 
 fn colours(channels: i64) -> Buffer {
@@ -187,6 +377,10 @@ proptest! {
         let _ = read(&bytes);
         let _ = read(&[&[b'P', kind, b'\n'], &bytes[..]].concat());
         let _ = read(&[&b"\x89PNG\r\n\x1a\n"[..], &bytes].concat());
+        let _ = read(&[&b"BM"[..], &bytes].concat());
+        let _ = read(&[&b"\xff\xd8\xff"[..], &bytes].concat());
+        let _ = read(&[&b"II*\0"[..], &bytes].concat());
+        let _ = read(&[&b"RIFF\0\0\0\0WEBP"[..], &bytes].concat());
     }
 }
 
