@@ -45,7 +45,7 @@ pub use steps::{Step, StepOutcome};
 /// How long to wait for another process's write transaction.
 const BUSY: Duration = Duration::from_secs(20);
 
-/// A database of trials.
+/// A database of trials: a file, or one in memory that ends with the program.
 ///
 /// ```
 /// use warploom_tune::records::Records;
@@ -125,6 +125,9 @@ impl Trial {
 impl Records {
     /// Opens a database, and creates it if it does not exist.
     ///
+    /// The path is that of a file, whatever SQLite would make of it: `file:a.db?mode=memory` is a
+    /// file of this name. Only what begins with `postgres://` or `postgresql://` is reserved.
+    ///
     /// # Errors
     /// If the file cannot be created or read, is not a records database, or is on a network file
     /// system.
@@ -145,9 +148,40 @@ impl Records {
         })
     }
 
-    fn to_write(path: &Path, more: OpenFlags) -> Result<Records, RecordsError> {
+    /// An empty database without a file.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn in_memory() -> Result<Records, RecordsError> {
+        let path = Path::new("memory");
+        let connection = Connection::open_in_memory_with_flags(OpenFlags::default());
+        let mut connection = limited(connection.map_err(|error| RecordsError::of(path, error))?, path)?;
+        schema::prepare(&mut connection, path)?;
+        Ok(Records::over(connection, path))
+    }
+
+    /// Returns the error that [`Records::open`] is sure to return for a path, as far as that is
+    /// known without opening or creating anything.
+    ///
+    /// # Errors
+    /// If the path is reserved, on a network file system, not writable, or in a folder that does
+    /// not exist or is not writable.
+    pub fn check(path: impl AsRef<Path>) -> Result<(), RecordsError> {
+        let path = path.as_ref();
         place::check(path)?;
-        place::check_writable(path)?;
+        place::check_writable(path)
+    }
+
+    /// Returns an error if a path is reserved for something else than a file.
+    ///
+    /// # Errors
+    /// If it begins with `postgres://` or `postgresql://`.
+    pub fn check_reserved(path: impl AsRef<Path>) -> Result<(), RecordsError> {
+        place::check_reserved(path.as_ref())
+    }
+
+    fn to_write(path: &Path, more: OpenFlags) -> Result<Records, RecordsError> {
+        Records::check(path)?;
         let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | more)?;
         schema::prepare(&mut connection, path)?;
         Ok(Records::over(connection, path))
@@ -155,10 +189,13 @@ impl Records {
 
     /// Opens a database read-only; `None` if it cannot be read either.
     fn to_read(path: &Path) -> Option<Result<Records, RecordsError>> {
-        let alone = frozen(path).map(|address| (address, OpenFlags::SQLITE_OPEN_URI));
-        let shared = (path.to_path_buf(), OpenFlags::empty());
-        let mut opened = alone.into_iter().chain([shared]).map(|(address, more)| {
-            let connection = connect(&address, OpenFlags::SQLITE_OPEN_READ_ONLY | more)?;
+        let alone = place::frozen(path).map(|address| {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            connect_to(&address, flags, path)
+        });
+        let shared = || connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+        let mut opened = alone.into_iter().chain(std::iter::once_with(shared)).map(|connection| {
+            let connection = connection?;
             schema::check(&connection, path)?;
             Ok(Records::over(connection, path))
         });
@@ -320,27 +357,23 @@ impl Records {
     }
 }
 
+/// Connects to the file at a path.
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, RecordsError> {
-    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
-    let connection = connection.map_err(|error| RecordsError::of(path, error))?;
+    connect_to(&place::plain(path), flags, path)
+}
+
+/// Connects to an address: a path, or with `SQLITE_OPEN_URI` a URI. `path` is for errors.
+fn connect_to(address: &Path, flags: OpenFlags, path: &Path) -> Result<Connection, RecordsError> {
+    let connection = Connection::open_with_flags(address, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
+    limited(connection.map_err(|error| RecordsError::of(path, error))?, path)
+}
+
+/// Sets the limits of a new connection.
+fn limited(connection: Connection, path: &Path) -> Result<Connection, RecordsError> {
     let limited = connection.busy_timeout(BUSY);
     let limited = limited.and_then(|()| connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, FIELD.most as i32));
     limited.map_err(|error| RecordsError::of(path, error))?;
     Ok(connection)
-}
-
-/// A URI that makes SQLite read a file as immutable, without creating files next to it. In a
-/// read-only folder it could not create them, and in a writable one they would interfere with
-/// writers. `None` if the write-ahead log is not empty.
-fn frozen(path: &Path) -> Option<PathBuf> {
-    let absolute = std::path::absolute(path).ok()?;
-    let mut log = absolute.clone().into_os_string();
-    log.push("-wal");
-    if std::fs::metadata(log).is_ok_and(|log| log.len() > 0) {
-        return None;
-    }
-    let escaped = absolute.to_str()?.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    Some(PathBuf::from(format!("file:{escaped}?immutable=1")))
 }
 
 /// The hash that identifies a schedule within a problem, in hexadecimal.

@@ -331,7 +331,7 @@ impl Strategy for Stubborn {
 }
 
 fn a_strategy_that_repeats_itself_ends() {
-    let mut records = Records::open(":memory:").unwrap();
+    let mut records = Records::in_memory().unwrap();
     let subjects = subjects();
     let (task, options) = (subjects.task(), options("", 0));
     let explored = bench("fake").with(|bench| {

@@ -267,6 +267,41 @@ fn files_that_are_no_records_are_refused() {
     assert!(!file("none.db").exists());
 }
 
+/// SQLite itself would take these for databases that are forgotten, or whose locks are ignored.
+#[test]
+fn a_path_is_that_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let names =
+        ["file:a.db?mode=memory", "file:b.db?nolock=1", "file:c.db?vfs=unix-none", ":memory:", "file:d.db"];
+    for name in names {
+        let path = folder.path().join(name);
+        let relative = Path::new(name);
+        let (mut records, problem) = open(&path);
+        records.record(problem, &trial("kept", 3.0)).unwrap();
+        drop(records);
+        assert!(path.is_file(), "{name}");
+        assert_eq!(Records::open_existing(&path).unwrap().trials(None).unwrap().len(), 1, "{name}");
+        // Relative ones are the case that SQLite reads otherwise.
+        assert!(matches!(Records::open_existing(relative), Err(RecordsError::Open { .. })), "{name}");
+    }
+    for reserved in ["postgres://me:secret@host/trials", "postgresql://host/trials"] {
+        for opened in [Records::open(reserved), Records::open_existing(reserved)] {
+            let error = opened.unwrap_err();
+            assert!(
+                matches!(error, RecordsError::Reserved { .. }) && !error.to_string().contains("secret"),
+                "{error}"
+            );
+        }
+    }
+    for nothing in ["", "no/such/folder/a.db", "."] {
+        assert!(matches!(Records::open(nothing), Err(RecordsError::Open { .. })), "{nothing}");
+    }
+    let mut records = Records::in_memory().unwrap();
+    let problem = records.problem(&pipeline(), &request(100), &device(), &versions()).unwrap();
+    records.record(problem, &trial("gone", 3.0)).unwrap();
+    assert_eq!(records.trials(None).unwrap().len(), 1);
+}
+
 #[test]
 fn what_others_have_put_into_records_is_refused() {
     let foreign = [

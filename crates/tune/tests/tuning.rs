@@ -77,9 +77,12 @@ fn tune(records: &Path, fake: &str, options: &AutotuneOptions) -> Autotuned {
 }
 
 fn tune_top(records: &Path, fake: &str, count: usize) -> Tuned {
-    let mut records = Records::open(records).unwrap();
+    tune_top_in(&mut Records::open(records).unwrap(), fake, count)
+}
+
+fn tune_top_in(records: &mut Records, fake: &str, count: usize) -> Tuned {
     let subjects = subjects();
-    bench(fake).with(|bench| top(&subjects.task(), count, bench, &mut records, &mut |_| {}).unwrap())
+    bench(fake).with(|bench| top(&subjects.task(), count, bench, records, &mut |_| {}).unwrap())
 }
 
 /// The status of every schedule.
@@ -206,7 +209,7 @@ fn what_is_wrong_at_the_full_size_does_not_win() {
     let mut won = 0;
     for seed in 0..4 {
         let fake = format!("fake:timing-wrong=50,samples=50,seed={seed}");
-        let tuned = tune_top(Path::new(":memory:"), &fake, 4);
+        let tuned = tune_top_in(&mut Records::in_memory().unwrap(), &fake, 4);
         let Some(winner) = tuned.winner.filter(|winner| winner.checked_at_full_size) else { continue };
         won += 1;
         let subjects = subjects();

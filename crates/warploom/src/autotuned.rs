@@ -23,7 +23,7 @@ pub trait Autotuned {
     /// let x = vars!(x);
     /// let ramp = Pipeline::new("ramp", [func("ramp", x, x * 2)])?;
     /// let device = Device::preset("h200")?;
-    /// let records = Records::open(":memory:")?;
+    /// let records = Records::in_memory()?;
     /// let ramp = ramp.autotuned_or_default(&device, size([100]), &records)?;
     /// assert_eq!(ramp.time_us(), None);
     /// let outputs = ramp.compile_for(Backend::Simulator(device))?.run(&[])?;
@@ -185,7 +185,7 @@ mod tests {
             let kernel = format!("kernel sharper  block x {x}, y 4  threads x {x}, y 4");
             format!("sharper  inline twice\n  {kernel}\n")
         };
-        let mut records = Records::open(":memory:")?;
+        let mut records = Records::in_memory()?;
         let problem = records.problem(&pipeline, &request, &device, &["codegen 1".to_owned()])?;
         let wrong = Status::Wrong("it is not right".to_owned());
         records.record(problem, &trial(&pipeline, &request, "no schedule at all", Status::Measured, 1.0))?;

@@ -152,7 +152,7 @@ impl Tuning {
     ) -> Result<Tuned, TuningError> {
         let mut records = match &self.records {
             Some(file) => Records::open(file)?,
-            None => Records::open(":memory:")?,
+            None => Records::in_memory()?,
         };
         let (pipeline, request, device) = (problem.pipeline(), problem.request(), problem.device());
         let model = model_for(device).model;

@@ -56,6 +56,15 @@ pub enum RecordsError {
         /// File system type as Linux names it.
         kind: String,
     },
+    /// The address of a database server, which a later version may use.
+    #[error(
+        "records are kept in files, and `{scheme}` is reserved for a later version; give the path of a file \
+         (./{scheme}... is one)"
+    )]
+    Reserved {
+        /// How it begins. The rest may contain a password.
+        scheme: &'static str,
+    },
     /// A newer version of Warploom wrote the file.
     #[error(
         "the records {} have schema {found}, but this program reads up to {SCHEMA}; use a newer program",

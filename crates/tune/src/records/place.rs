@@ -1,8 +1,12 @@
 //! Where a database may be stored. SQLite's write-ahead log needs memory shared by all its users,
 //! so all of them must run on one machine.
+//!
+//! A path is that of a file. SQLite itself would take `file:a.db?mode=memory` for a URI, whose
+//! options would let it forget everything or ignore locks, and would bypass the checks here.
 
+use std::borrow::Cow;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use super::error::RecordsError;
 
@@ -38,18 +42,25 @@ const OF_NETWORKS: &[&str] = &[
     "smbfs",
 ];
 
-/// SQLite's name for a database without a file.
-const IN_MEMORY: &str = ":memory:";
+/// How addresses of databases begin that this version cannot use. No path of a file begins so by
+/// accident.
+const RESERVED: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// Rejects a path on a network file system, if the system tells.
-pub(super) fn check(path: &Path) -> Result<(), RecordsError> {
-    if path == Path::new(IN_MEMORY) {
-        return Ok(());
+/// Rejects a reserved path.
+pub(super) fn check_reserved(path: &Path) -> Result<(), RecordsError> {
+    let text = path.to_string_lossy().to_lowercase();
+    match RESERVED.into_iter().find(|scheme| text.starts_with(scheme)) {
+        Some(scheme) => Err(RecordsError::Reserved { scheme }),
+        None => Ok(()),
     }
+}
+
+/// Rejects a reserved path, and one on a network file system, if the system tells.
+pub(super) fn check(path: &Path) -> Result<(), RecordsError> {
+    check_reserved(path)?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     // A file that does not exist yet will be on its folder's file system.
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let absolute = path.canonicalize().or_else(|_| folder.canonicalize());
+    let absolute = path.canonicalize().or_else(|_| folder_of(path).canonicalize());
     let Some(kind) = absolute.ok().and_then(|path| file_system(&mounts, &path)) else { return Ok(()) };
     match OF_NETWORKS.contains(&kind) {
         true => Err(RecordsError::Network { path: path.to_path_buf(), kind: kind.to_owned() }),
@@ -57,18 +68,52 @@ pub(super) fn check(path: &Path) -> Result<(), RecordsError> {
     }
 }
 
-/// Rejects an existing file that is not writable. SQLite would open it for reading and leave files
-/// of its own next to it.
+/// The path as SQLite takes it for nothing but a path. A compiled-in option (`SQLITE_USE_URI`) makes
+/// it read what begins with `file:` as a URI, whatever the flags say; `:memory:` and the empty path
+/// stand for databases that are forgotten.
+pub(super) fn plain(path: &Path) -> Cow<'_, Path> {
+    match path.is_absolute() {
+        true => Cow::Borrowed(path),
+        false => Cow::Owned(Path::new(".").join(path)),
+    }
+}
+
+/// A URI that makes SQLite read a file as immutable, without creating files next to it. In a
+/// read-only folder it could not create them, and in a writable one they would interfere with
+/// writers. `None` if the write-ahead log is not empty.
+pub(super) fn frozen(path: &Path) -> Option<PathBuf> {
+    let absolute = path::absolute(path).ok()?;
+    let mut log = absolute.clone().into_os_string();
+    log.push("-wal");
+    if fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+        return None;
+    }
+    let escaped = absolute.to_str()?.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    // An empty host, because a path may begin with two slashes.
+    let host = if escaped.starts_with('/') { "//" } else { "" };
+    Some(PathBuf::from(format!("file:{host}{escaped}?immutable=1")))
+}
+
+/// The folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Rejects an existing file that is not writable, because SQLite would open it for reading and leave
+/// files of its own next to it; and a new file in a folder that is missing or not writable.
 #[cfg(unix)]
 pub(super) fn check_writable(path: &Path) -> Result<(), RecordsError> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
     use rustix::io::Errno;
     // The file is not opened, because closing it would release the locks that SQLite holds on it in
     // this process.
+    let refused = |error: Errno| RecordsError::Open { path: path.to_path_buf(), message: error.to_string() };
     match accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
-        Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {
-            Err(RecordsError::Open { path: path.to_path_buf(), message: error.to_string() })
+        Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(refused(error)),
+        Err(Errno::NOENT) => {
+            accessat(CWD, folder_of(path), Access::WRITE_OK, AtFlags::EACCESS).map_err(refused)
         }
+        Ok(()) if path.is_dir() => Err(refused(Errno::ISDIR)),
         _ => Ok(()),
     }
 }
@@ -146,8 +191,33 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_local_folders_are_taken() {
-        check(Path::new(":memory:")).expect("it is no file");
+    fn local_folders_are_taken() {
         check(Path::new("no/such/folder/tuning.db")).expect("others say what is wrong with it");
+    }
+
+    #[test]
+    fn what_stands_for_a_server_is_reserved() {
+        for text in ["postgres://me:secret@host/trials", "PostgreSQL://host/trials"] {
+            let error = check(Path::new(text)).expect_err("reserved").to_string();
+            assert!(error.contains("is reserved for a later version"), "{error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+        for text in ["postgres", "postgres:/a", "./postgres://a", "a/postgres://b"] {
+            check(Path::new(text)).expect("a path");
+        }
+    }
+
+    #[test]
+    fn no_path_is_anything_else_to_sqlite() {
+        for text in ["file:m.db?mode=memory", ":memory:", "", "m.db"] {
+            assert!(plain(Path::new(text)).starts_with("."), "{text}");
+            assert!(plain(Path::new(text)).as_os_str().as_encoded_bytes().starts_with(b"./"), "{text}");
+        }
+        assert_eq!(plain(Path::new("/a/file:m.db")), Path::new("/a/file:m.db"));
+        for (path, uri) in
+            [("/a%b?c#d", "file:///a%25b%3fc%23d?immutable=1"), ("//a/b", "file:////a/b?immutable=1")]
+        {
+            assert_eq!(frozen(Path::new(path)), Some(PathBuf::from(uri)));
+        }
     }
 }

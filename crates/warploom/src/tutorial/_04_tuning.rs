@@ -89,8 +89,8 @@
 //!         stop: &AtomicBool::new(false),
 //!     };
 //!
-//!     // Every trial is recorded before the next begins. A file in place of `:memory:` outlives the program.
-//!     let mut records = Records::open(":memory:")?;
+//!     // Every trial is recorded before the next begins. `Records::open(FILE)` outlives the program.
+//!     let mut records = Records::in_memory()?;
 //!     let mut observer = |event: &Event<'_>| {
 //!         if let Event::Measured { trial, progress } = event {
 //!             println!("{}/{}: {}", progress.done, progress.expected, trial.sample.status.kind());
