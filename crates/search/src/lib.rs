@@ -187,18 +187,23 @@ pub fn search(
     let is_over = || options.time_limit.is_some_and(|limit| started.elapsed() >= limit / 2);
     let promising = promising(problem, most, start_cost, is_over);
     let few = Options { samples: options.samples.div_ceil(REWRITTEN), ..options.clone() };
-    let mut outcome = match problem.pipeline().rewrites() {
+    let first = match problem.pipeline().rewrites() {
         // Something to fall back on, if no kernels can be built of what is faster from the start.
         [] if promising.outdone => {
-            one(problem, &Options { passes: options.passes.min(1), beam: 1, samples: 1, ..options.clone() })
+            Options { passes: options.passes.min(1), beam: 1, samples: 1, ..options.clone() }
         }
-        [] => one(problem, options),
-        _ => one(problem, &few),
+        [] => options.clone(),
+        _ => few.clone(),
     };
-    for rewritten in promising.rewritten {
+    let (steps, more) = (steps(&first), steps(&few));
+    let of = steps + more * promising.rewritten.len();
+    observer(Event::SearchStarted { before: 0, steps, of });
+    let mut outcome = one(problem, &first);
+    for (number, rewritten) in promising.rewritten.into_iter().enumerate() {
         if outcome.stop == StopReason::TimeLimit {
             break;
         }
+        observer(Event::SearchStarted { before: steps + more * number, steps: more, of });
         let before = outcome.best_cost();
         outcome.merge(one(&rewritten, &few));
         // The next one is less promising.
@@ -210,6 +215,11 @@ pub fn search(
         outcome.stop = StopReason::TimeLimit;
     }
     outcome
+}
+
+/// The steps of a search, as events count them.
+fn steps(options: &Options) -> usize {
+    options.beam * options.passes.max(1) + options.samples.max(1) - 1
 }
 
 /// The state from which the beam starts: the default schedule or, for a rewritten pipeline, one whose kernels own whole rows.

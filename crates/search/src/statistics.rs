@@ -140,6 +140,16 @@ pub enum StopReason {
 /// A progress report of a running search.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
+    /// A search begins: that of the pipeline, or of one of its rewritten forms. Its work is counted in steps: a pass of the beam
+    /// search has as many as the beam is wide, each further sample one.
+    SearchStarted {
+        /// The steps of the searches before it.
+        before: usize,
+        /// Its own steps.
+        steps: usize,
+        /// The steps of all searches, if none is left out.
+        of: usize,
+    },
     /// A pass of the beam search begins.
     PassStarted {
         /// The number of the pass. Pass 0 only decides between root and inline.

@@ -1,5 +1,6 @@
 //! The search on real and random pipelines: always legal, never worse than the default, the same at any number of threads.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -357,7 +358,7 @@ fn the_observer_hears_of_every_step() {
     let options = quick();
     search(&problem, &Analytic::new(problem.device()), &options, &|event| {
         let counter = match event {
-            Event::PassStarted { .. } => return,
+            Event::SearchStarted { .. } | Event::PassStarted { .. } => return,
             Event::PassFinished { .. } => &passes,
             Event::Decided { .. } => &decided,
             Event::SampleFinished { .. } => &samples,
@@ -367,6 +368,26 @@ fn the_observer_hears_of_every_step() {
     assert_eq!(passes.load(Ordering::Relaxed), options.passes);
     assert_eq!(samples.load(Ordering::Relaxed), options.samples);
     assert!(decided.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
+fn the_observer_knows_how_much_work_there_is() {
+    let problem = named("hist");
+    let started = Mutex::new(Vec::new());
+    let options = Options { rewrites: 2, ..quick() };
+    search(&problem, &Analytic::new(problem.device()), &options, &|event| {
+        if let Event::SearchStarted { before, steps, of } = event {
+            started.lock().unwrap().push((before, steps, of));
+        }
+    });
+    let started = started.into_inner().unwrap();
+    assert!(started.len() > 1, "{started:?}");
+    assert_eq!(started[0].0, 0);
+    for pair in started.windows(2) {
+        let [(before, steps, of), next] = pair else { unreachable!() };
+        assert_eq!((before + steps, *of), (next.0, next.2), "{started:?}");
+        assert!(next.0 + next.1 <= *of, "{started:?}");
+    }
 }
 
 #[test]
