@@ -31,6 +31,10 @@ pub struct Explained {
 pub struct Comparison {
     /// Which one is predicted to be faster, and by how much.
     pub sentence: String,
+    /// What the second does otherwise, in words: a line for each stage.
+    pub differences: Vec<String>,
+    /// What that costs or saves: a line for each number.
+    pub costs: Vec<String>,
     /// The changes that lead from the first to the second, one line or more each.
     pub changes: Vec<String>,
 }
@@ -84,8 +88,17 @@ impl Comparison {
                 "<details>\n<summary>{count} of the schedule</summary>\n<pre tabindex=\"0\">{changes}</pre>\n</details>\n"
             ),
         };
+        let lines = |title: &str, lines: &[String]| {
+            let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", Escaped(line))).collect();
+            match items.is_empty() {
+                true => items,
+                false => format!("<p class=\"note\">{title}:</p>\n<ul>\n{items}</ul>\n"),
+            }
+        };
+        let differences = lines("What the second does otherwise", &self.differences);
+        let costs = lines("What that costs", &self.costs);
         format!(
-            "<section class=\"comparison\">\n<h2>Difference</h2>\n<p class=\"headline\">{}</p>\n{list}</section>\n",
+            "<section class=\"comparison\">\n<h2>Difference</h2>\n<p class=\"headline\">{}</p>\n{differences}{costs}{list}</section>\n",
             Escaped(&self.sentence)
         )
     }

@@ -1,6 +1,6 @@
 //! Strategies, compared by the best time that they have found after a number of trials.
 
-use crate::chart::{Curve, Curves};
+use crate::chart::{Curve, Curves, Place};
 use crate::html::{Escaped, count, figure};
 use crate::page::{Fact, facts};
 use crate::table::Table;
@@ -31,6 +31,10 @@ pub struct TriedSubject {
     pub name: String,
     /// The best time so far in microseconds over the trials: a curve for each strategy.
     pub curves: Vec<Curve>,
+    /// The best time that there is, if it is known.
+    pub optimum: Option<f64>,
+    /// What else is known of the subject, a sentence each.
+    pub notes: Vec<String>,
     /// The best times after some numbers of trials.
     pub table: Table,
 }
@@ -70,11 +74,18 @@ impl TriedSubject {
              above four times the best are at the upper edge."
         );
         let (x, y) = ("trials".to_owned(), "best time so far, us".to_owned());
-        let drawing = Curves { about, x, y, count: trials, curves: self.curves.clone() }.draw();
+        let optimum = self.optimum.map(|value| Curve {
+            name: "known optimum".to_owned(),
+            places: vec![Place { at: 1, value, deviation: 0.0 }],
+        });
+        let curves = self.curves.iter().cloned().chain(optimum).collect();
+        let drawing = Curves { about, x, y, count: trials, curves }.draw();
+        let notes = self.notes.iter().map(|note| format!("<p class=\"note\">{}</p>\n", Escaped(note)));
         format!(
-            "<h3>{}</h3>\n<div class=\"figures\">\n{}</div>\n{}",
+            "<h3>{}</h3>\n<div class=\"figures\">\n{}</div>\n{}{}",
             Escaped(&self.name),
             figure(&drawing, &caption),
+            notes.collect::<String>(),
             self.table.to_html()
         )
     }
@@ -83,7 +94,6 @@ impl TriedSubject {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::Place;
     use crate::table::Column;
 
     #[test]
@@ -99,6 +109,8 @@ mod tests {
         let subject = |name: &str| TriedSubject {
             name: name.to_owned(),
             curves: vec![curve("<random>"), curve("opevo")],
+            optimum: (name == "harris").then_some(7.5),
+            notes: vec![format!("a <note> on {name}")],
             table: table.clone(),
         };
         let subjects = vec![subject("blur"), subject("harris")];
@@ -106,6 +118,12 @@ mod tests {
         let html = strategies.to_html();
         assert_eq!((html.matches("<svg").count(), html.matches("<table").count()), (2, 2), "{html}");
         assert!(!html.contains("<random>") && !html.contains("All subjects"), "{html}");
+        assert_eq!(
+            html.matches("known optimum").count(),
+            2,
+            "in the legend and at the line of one subject: {html}"
+        );
+        assert!(html.contains("<p class=\"note\">a &lt;note&gt; on blur</p>"), "{html}");
         assert_eq!(strategies.headline(), "2 strategies on 2 subjects, 25 trials each");
         strategies.speeds = table;
         assert_eq!(strategies.to_html().matches("<table").count(), 3);

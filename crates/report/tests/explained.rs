@@ -65,6 +65,8 @@ fn version(name: &str) -> Version {
 fn page(versions: Vec<Version>) -> Explained {
     let comparison = (versions.len() > 1).then(|| Comparison {
         sentence: "a is 2.0 us faster than b.".to_owned(),
+        differences: vec!["gray: inlined into output, not in a kernel of its own".to_owned()],
+        costs: vec!["launches: 1, not 2".to_owned()],
         changes: vec!["inline gray".to_owned()],
     });
     let facts = vec![Fact::new("device", "H200")];
@@ -137,7 +139,12 @@ fn nothing_from_outside_is_markup() {
     kernel.source[0].text = hostile();
     let mut page = page(vec![of.clone(), of]);
     page.title = hostile();
-    page.comparison = Some(Comparison { sentence: hostile(), changes: vec![hostile()] });
+    page.comparison = Some(Comparison {
+        sentence: hostile(),
+        differences: vec![hostile()],
+        costs: vec![hostile()],
+        changes: vec![hostile()],
+    });
     let html = page.to_html();
     assert!(html.matches("&lt;script&gt;").count() > 30);
     assert_eq!((html.matches("<script").count(), html.matches("</script").count()), (1, 1));

@@ -12,10 +12,12 @@ use crate::{Settings, Strategy};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Nothing has this name.
-    #[error("there is no strategy `{name}`; there are {}", names().join(", "))]
+    #[error("there is no strategy `{name}`; there are {}", known.join(", "))]
     UnknownStrategy {
         /// What was asked for.
         name: String,
+        /// What there is.
+        known: Vec<&'static str>,
     },
     /// The strategy has no such setting.
     #[error(
@@ -67,6 +69,6 @@ pub fn make(name: &str, trials: usize, seed: u64, settings: &str) -> Result<Box<
         "g-bfs" => Box::new(GBfs::new(GBfsSettings::default().parse(settings)?, seed)),
         "n-a2c" => Box::new(NA2c::new(NA2cSettings::default().parse(settings)?, seed)),
         "anneal-q" => Box::new(AnnealQ::new(AnnealQSettings::of(trials).parse(settings)?, seed)),
-        _ => return Err(Error::UnknownStrategy { name: name.to_owned() }),
+        _ => return Err(Error::UnknownStrategy { name: name.to_owned(), known: names().to_vec() }),
     })
 }

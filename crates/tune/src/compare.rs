@@ -15,10 +15,12 @@
 //! assert_eq!(random.at.iter().map(|at| at.trials).collect::<Vec<_>>(), [25, 50]);
 //! ```
 
+mod apart;
 mod curve;
 
 use serde::{Deserialize, Serialize};
 
+pub use apart::Apart;
 pub use curve::{Curve, Mean};
 
 /// The numbers of trials after which strategies are compared.
@@ -40,6 +42,12 @@ pub struct Comparison {
 pub struct Subject {
     /// The pipeline and its sizes, for people.
     pub subject: String,
+    /// The best time of all points of the space in microseconds, if all of them were measured.
+    #[serde(default)]
+    pub optimum_us: Option<f64>,
+    /// What it takes to tell the two best strategies apart at the end.
+    #[serde(default)]
+    pub apart: Option<Apart>,
     /// The strategies, in the order in which they were added.
     pub strategies: Vec<Compared>,
 }
@@ -65,12 +73,8 @@ impl Comparison {
 
     /// Adds a run that has ended.
     pub fn add(&mut self, subject: &str, strategy: &str, run: Curve) {
-        let steps = self.steps();
-        let subject = entry(
-            &mut self.subjects,
-            |known| known.subject == subject,
-            || Subject { subject: subject.to_owned(), ..Subject::default() },
-        );
+        let (steps, trials) = (self.steps(), self.trials);
+        let subject = self.subject(subject);
         let compared = entry(
             &mut subject.strategies,
             |known| known.strategy == strategy,
@@ -78,6 +82,18 @@ impl Comparison {
         );
         compared.runs.push(run);
         compared.at = steps.into_iter().map(|trials| compared.after(trials)).collect();
+        subject.apart = Apart::of(subject, trials);
+    }
+
+    /// Says which time is the best that there is on a subject, in microseconds.
+    pub fn set_optimum(&mut self, subject: &str, best_us: f64) {
+        self.subject(subject).optimum_us = Some(best_us);
+    }
+
+    /// The subject with this name, which is added if it is missing.
+    fn subject(&mut self, name: &str) -> &mut Subject {
+        let is_wanted = |known: &Subject| known.subject == name;
+        entry(&mut self.subjects, is_wanted, || Subject { subject: name.to_owned(), ..Subject::default() })
     }
 
     /// The names of the strategies of all subjects, in order of first appearance.

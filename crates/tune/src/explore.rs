@@ -106,7 +106,21 @@ pub fn check(options: &ExploreOptions) -> Result<(), warploom_strategy::Error> {
     match options.strategy.as_str() {
         MODEL => ModelSettings.parse(&options.settings).map(|_| ()),
         MODEL_FIXED => ModelFixedSettings::default().parse(&options.settings).map(|_| ()),
-        _ => warploom_strategy::make(&options.strategy, options.trials, 0, &options.settings).map(|_| ()),
+        _ => warploom_strategy::make(&options.strategy, options.trials, 0, &options.settings)
+            .map(|_| ())
+            .map_err(|error| knowing(error, &[MODEL_FIXED, MODEL])),
+    }
+}
+
+/// Adds strategies to those that an error lists.
+fn knowing(error: warploom_strategy::Error, more: &[&'static str]) -> warploom_strategy::Error {
+    use warploom_strategy::Error::UnknownStrategy;
+    match error {
+        UnknownStrategy { name, mut known } => {
+            known.extend(more);
+            UnknownStrategy { name, known }
+        }
+        error => error,
     }
 }
 
@@ -168,7 +182,7 @@ pub(crate) fn make<'a>(
         let settings = ModelFixedSettings::default().parse(settings)?;
         return Ok(Box::new(ModelFixed::new(settings, seed, space, model)));
     }
-    warploom_strategy::make(name, trials, seed, settings)
+    warploom_strategy::make(name, trials, seed, settings).map_err(|error| knowing(error, &[MODEL_FIXED]))
 }
 
 /// The same for a strategy of your own. The name, the settings and the seed of the options are not used.
