@@ -21,6 +21,7 @@ pub fn app() -> App {
         ])
         .shapes(shapes)
         .inputs(input)
+        .own_inputs(["matrix_3200", "matrix_7000"])
         .operations(operations)
         .tolerance(1e-6)
 }

@@ -23,6 +23,7 @@ pub fn app() -> App {
         .sizes([count("W", 1536), count("H", 2560), count("K", 8)])
         .shapes(shapes)
         .inputs(input)
+        .own_inputs(["sel", "green_f", "h_f", "v_f", "q_f"])
         .operations(operations)
         .tolerance(5e-6)
 }

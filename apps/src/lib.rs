@@ -96,6 +96,8 @@ mod tests {
                 let buffer = app.input(&request).unwrap();
                 assert_eq!(buffer.region(), region, "{name} of {}", app.name);
                 assert_eq!(buffer.ty(), ty, "{name} of {}", app.name);
+                let other = app.input(&InputRequest { seed: 2, ..request }).unwrap();
+                assert_eq!(buffer.data() == other.data(), app.owns_input(name), "{name} of {}", app.name);
             }
 
             let outputs: Vec<&str> = shapes.outputs.iter().map(|(name, _)| name.as_str()).collect();

@@ -220,6 +220,9 @@ impl Data {
 }
 
 fn read_shards(folder: &Path) -> Result<Vec<Shard>, DataError> {
+    if folder.is_file() {
+        return Ok(vec![Shard::read(folder)?]);
+    }
     let failed = |error| DataError::Folder { path: folder.into(), error };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io::Write;
 
+use clap::ValueEnum;
 use serde::Serialize;
 use warploom::app::{App, Settings};
 use warploom::check::{SEED, small_settings};
@@ -28,8 +29,8 @@ use crate::table::{self, Align};
 #[command(after_long_help = "Examples:
   warploom accuracy                                          every app, without a GPU
   warploom accuracy harris hist --json                       two apps, as JSON
-  warploom accuracy --gpu --schedule default                 both builds on a GPU, at the small and the default sizes
-  warploom accuracy --gpu --schedule search                  the same with schedules that the search finds
+  warploom accuracy --on cuda --schedule default             both builds on a GPU, at the small and the default sizes
+  warploom accuracy --on cuda --schedule search              the same with schedules that the search finds
 
 The reference evaluator runs several times with perturbed rounding, at small sizes. The spread is the difference between
 those runs, as a fraction of the output's largest sample. The tolerance that the app states has the same unit. Without a
@@ -39,13 +40,25 @@ pub(crate) struct Arguments {
     /// The apps; all if not given
     #[arg(value_name = "APP")]
     apps: Vec<String>,
-    /// Run both builds of the kernels on a GPU, at the small and the default sizes
-    #[arg(long, requires = "schedule")]
+    /// What to run on
+    #[arg(long, value_enum, default_value_t = On::Reference, requires_if("cuda", "schedule"))]
+    on: On,
+    /// The same as --on cuda, as it used to be written
+    #[arg(long, hide = true, requires = "schedule", conflicts_with = "on")]
     gpu: bool,
     #[command(flatten)]
     kernels: Kernels,
     #[command(flatten)]
     format: Format,
+}
+
+/// What runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum On {
+    /// The reference evaluator alone, with perturbed rounding
+    Reference,
+    /// Also both builds of the kernels on a GPU, at the small and the default sizes
+    Cuda,
 }
 
 #[derive(Serialize)]
@@ -160,7 +173,7 @@ pub(crate) fn accuracy(apps: &[App], arguments: &Arguments, out: &mut dyn Write)
         }
         false => arguments.apps.iter().map(|name| find_app(apps, name)).collect::<Result<_, _>>()?,
     };
-    let gpu = arguments.gpu.then(open_gpu).transpose()?;
+    let gpu = (arguments.gpu || arguments.on == On::Cuda).then(open_gpu).transpose()?;
     let (mut outputs, mut errors) = (Vec::new(), Vec::new());
     for app in &chosen {
         match rows(app, gpu.as_ref(), &arguments.kernels) {

@@ -16,6 +16,7 @@ use crate::report::{self, Format};
 use crate::settings::{build, set_structure};
 use crate::sizes::Sizes;
 use crate::table::{self, Align};
+use crate::writable::Output;
 
 /// List the apps with their inputs, outputs, sizes and parameters, or export one
 #[derive(Debug, clap::Args)]
@@ -116,13 +117,21 @@ pub(crate) fn apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     report::text(out, &text)
 }
 
+impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        self.export.iter().map(|export| Output::File(Path::new(exported(export).1))).collect()
+    }
+}
+
+/// Splits `[APP=]FILE`.
+fn exported(export: &str) -> (String, &str) {
+    let stem = || Path::new(export).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    export.split_once('=').map_or_else(|| (stem(), export), |(name, file)| (name.to_owned(), file))
+}
+
 /// Writes the pipeline of `[APP=]FILE`, with the app's values of Params as defaults.
 fn write(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    let stem = || Path::new(export).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let (name, file) = match export.split_once('=') {
-        Some((name, file)) => (name.to_owned(), file),
-        None => (stem(), export),
-    };
+    let (name, file) = exported(export);
     let app = find_app(apps, &name)?;
     if !is_file(file) {
         return Err(Error::ExportName { file: file.to_owned() });

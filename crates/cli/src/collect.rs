@@ -21,14 +21,16 @@ use crate::error::Error;
 use crate::model::Model;
 use crate::pipeline::Values;
 use crate::report::Format;
+use crate::search::duration;
+use crate::writable::Output;
 use progress::Progress;
 
 /// Time many schedules on a GPU and save the measurements
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  warploom collect --pipelines 800 --per-pipeline 24 --seed 1 --out samples --time-limit 1200
-  warploom collect --pipelines 0 --per-app 40 --seed 2 --out samples    apps only
-  warploom collect --out day1.samples apps/schedules/*.schedule          given schedules only
+  warploom collect --pipelines 800 --per-pipeline 24 --seed 1 -o samples --time-limit 20m
+  warploom collect --pipelines 0 --per-app 40 --seed 2 -o samples    apps only
+  warploom collect -o day1.samples apps/schedules/*.schedule          given schedules only
 
 Measures random pipelines and apps alternately, under searched schedules, random schedules and the default schedule.
 Kernels are compiled on all cores and timed one at a time. Each sample is written as soon as it is measured, so the run can
@@ -52,11 +54,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     per_app: usize,
     /// A folder with hand-written schedules of apps to measure as well
-    #[arg(long, value_name = "DIR")]
+    #[arg(long = "schedules", alias = "schedules-of-apps", value_name = "DIR")]
     schedules_of_apps: Option<PathBuf>,
-    /// Time limit in seconds
-    #[arg(long, value_name = "SECONDS")]
-    time_limit: Option<u64>,
+    /// Stop after this time, as 8h, 30m or 90s (default: no limit)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    time_limit: Option<Duration>,
     /// The fraction of samples to compare with the reference, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.03)]
     verify: f64,
@@ -64,8 +66,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
     /// The output folder; a new file if schedules are given
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(short, long, alias = "out", value_name = "DIR")]
+    output: PathBuf,
     #[command(flatten)]
     model: Model,
     #[command(flatten)]
@@ -99,7 +101,7 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         apps,
         &schedules,
         bench,
-        &arguments.out,
+        &arguments.output,
         &mut |summary| progress.show(summary),
     );
     drop(progress);
@@ -118,6 +120,13 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
 }
 
 impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        match self.schedules.is_empty() {
+            true => vec![Output::Folder(&self.output)],
+            false => vec![Output::File(&self.output)],
+        }
+    }
+
     fn options(&self) -> Options {
         let cores = available_parallelism().map_or(2, NonZero::get);
         Options {
@@ -127,7 +136,7 @@ impl Arguments {
             seed: self.seed,
             verify: self.verify,
             threads: self.threads.map_or(cores.saturating_sub(1).max(1), NonZero::get),
-            time_limit: self.time_limit.map(Duration::from_secs),
+            time_limit: self.time_limit,
         }
     }
 

@@ -24,6 +24,7 @@ use crate::pipeline::{self, Which};
 use crate::report::{Format, json, text};
 use crate::search;
 use crate::voice;
+use crate::writable::{self, Output};
 use report::{Report, kernels};
 
 /// Search for a schedule; write the kernels as CUDA and machine code, with C code that launches them
@@ -66,7 +67,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     kernels: Kernels,
     /// The output folder; created if missing. Without it, the schedule is printed
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, alias = "out", value_name = "DIR")]
     output: Option<PathBuf>,
     /// What to write or print instead of the default, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KINDS")]
@@ -162,6 +163,10 @@ fn write(package: &mut Package, folder: &Path) -> Result<Vec<String>, Error> {
 }
 
 impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        writable::folder(&self.output)
+    }
+
     /// The device to search a schedule for, and others that a package can have code for.
     fn devices(&self) -> Result<(Device, Vec<Device>), Error> {
         if self.output.is_none() || !self.emit.is_empty() {

@@ -10,6 +10,7 @@ use warploom::fuzz::CaseError;
 use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
+use warploom::interp::picture::Loss;
 use warploom::lang::dynamic::SizeError;
 use warploom::lang::files::ReadError;
 use warploom::lang::{BoundsError, Fault, PipelineError, Type, Value};
@@ -140,6 +141,9 @@ pub(crate) enum Error {
     NoFile { file: String },
     #[error("there is no folder {folder}; check its path")]
     NoFolder { folder: String },
+    /// A folder without the files that a command reads.
+    #[error("{folder} contains no files named *.{extensions}; give another file or folder")]
+    NoFilesIn { folder: String, extensions: String },
     /// A file that cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -153,9 +157,33 @@ pub(crate) enum Error {
     Output(#[from] io::Error),
     #[error("cannot write {file}: there is no folder {folder}; create it first")]
     NoOutputFolder { file: String, folder: String },
+    #[error(
+        "cannot write to the folder {folder}: {file} is not a folder; give another folder, or remove the file"
+    )]
+    NotAFolder { folder: String, file: String },
+    #[error("cannot write {file}: it is a folder; give the name of a file in it")]
+    IsAFolder { file: String },
+    /// A run without all of its inputs.
+    #[error(
+        "`{app}` lacks {inputs}: {names}; give files, as in --input {first}=FILE, or add --generate for made-up data"
+    )]
+    NoInput { app: String, inputs: String, names: String, first: String },
     /// An input file with another element type.
     #[error("{file} has type {found}, but input `{input}` of `{app}` has type {expected}; {}", advice(file))]
     InputType { app: String, file: String, input: String, found: Type, expected: Type },
+    /// A picture with channels that would be lost.
+    #[error(
+        "input `{input}` of `{app}` takes {channels}, and converting {file} would lose {lost}; write {file}:{suffix} to \
+         convert it all the same"
+    )]
+    Channels {
+        app: String,
+        file: String,
+        input: String,
+        channels: &'static str,
+        lost: Loss,
+        suffix: &'static str,
+    },
     /// An input file of 64-bit numbers that do not fit in 32 bits.
     #[error(
         "the number {value} in {file} is not exactly representable in {expected}, the type of input `{input}`; \
@@ -493,11 +521,15 @@ impl Error {
             self,
             Error::NoFile { .. }
                 | Error::NoFolder { .. }
+                | Error::NoFilesIn { .. }
                 | Error::File(_)
                 | Error::Read { .. }
                 | Error::Refused(_)
                 | Error::NoOutputFolder { .. }
+                | Error::NotAFolder { .. }
+                | Error::IsAFolder { .. }
                 | Error::InputType { .. }
+                | Error::Channels { .. }
                 | Error::InputValue { .. }
                 | Error::InputShape { .. }
                 | Error::Golden { .. }

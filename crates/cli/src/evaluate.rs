@@ -13,32 +13,34 @@ use warploom_training::evaluate::{Compared, Evaluation, large, predictions, time
 use warploom_training::score::Score;
 
 use crate::error::Error;
-use crate::model::read;
+use crate::model::{ANALYTIC, built_in, read};
 use crate::report::{self, Format};
 use crate::table::{self, Align};
+use crate::writable::{self, Output};
 
 /// Score the cost model on measured samples
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  warploom evaluate --data training/data --model models/h200.bin
-  warploom evaluate --data training/data --hold-out held-out --svg docs/results
+  warploom evaluate --data training/data
+  warploom evaluate --data training/data --model mine.bin
+  warploom evaluate --data training/data --held-out held-out --svg docs/results
 
 The schedules of each pipeline are sorted by predicted time. Top-1 is the measured time of the first one, top-5 that of the
 fastest of the first five, each divided by the measured time of the fastest schedule; 1 is perfect. rho is Spearman's rank
 correlation. Bias is the mean of predicted over measured time, and error is the root mean square of its logarithm.
 
-Weights that were trained on an app score too well on it. With --hold-out, each app is scored with weights that were trained
+Weights that were trained on an app score too well on it. With --held-out, each app is scored with weights that were trained
 without it. The random pipelines are those that are always held out of training.")]
 pub(crate) struct Arguments {
-    /// A folder of samples, written by `warploom collect`
+    /// A file of samples, or a folder of them, written by `warploom collect`
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// The weights file; without it, only the analytic model is scored
+    /// The weights to score: a file, or `analytic` for the analytic model alone (default: the built-in weights)
     #[arg(long, value_name = "FILE")]
-    model: Option<PathBuf>,
+    model: Option<String>,
     /// A folder with weights per app that were trained without it, written by `warploom train --hold-out all`
-    #[arg(long, value_name = "DIR")]
-    hold_out: Option<PathBuf>,
+    #[arg(long, alias = "hold-out", value_name = "DIR")]
+    held_out: Option<PathBuf>,
     /// Write a plot of predicted against measured times per app to this folder
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
@@ -69,13 +71,27 @@ impl Learned {
     }
 }
 
+impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        writable::folder(&self.svg)
+    }
+}
+
 pub(crate) fn evaluate(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    let general = arguments.model.as_deref().map(read).transpose()?;
+    // A file that is no weights is an error before samples are read.
+    let given = match arguments.model.as_deref() {
+        None | Some(ANALYTIC) => None,
+        Some(file) => Some(read(Path::new(file))?),
+    };
     let data = Data::read(&arguments.data, None)?;
+    let general = match &arguments.model {
+        None => built_in(&data.device),
+        Some(_) => given,
+    };
     let network = |file: &Path| read(file).map(|weights| Network::new(&weights, &data.device));
     let mut held_out = BTreeMap::new();
-    for app in arguments.hold_out.iter().flat_map(|_| warploom_apps::APPS.iter()) {
-        let folder = arguments.hold_out.as_deref().unwrap_or(Path::new("."));
+    for app in arguments.held_out.iter().flat_map(|_| warploom_apps::APPS.iter()) {
+        let folder = arguments.held_out.as_deref().unwrap_or(Path::new("."));
         held_out.insert(app.name.as_str(), network(&folder.join(format!("{}.bin", app.name)))?);
     }
     let general = general.map(|weights| Network::new(&weights, &data.device));

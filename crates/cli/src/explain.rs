@@ -24,6 +24,7 @@ use crate::report::{self, Format};
 use crate::show;
 use crate::sizes::Sizes;
 use crate::voice;
+use crate::writable::Output;
 use against::Against;
 
 /// Show the kernels of a schedule as loop nests, with their memory, redundancy and predicted times
@@ -172,6 +173,10 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
 }
 
 impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        self.html.iter().map(|file| Output::File(file)).collect()
+    }
+
     /// Prints the decisions that lead from the default schedule to this one.
     fn decisions(
         &self,

@@ -29,6 +29,7 @@ use crate::error::Error;
 use crate::model::Model;
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
+use crate::writable::Output;
 use compiled::Compiler;
 use report::{Report, Written};
 use searched::Searcher;
@@ -36,7 +37,7 @@ use searched::Searcher;
 /// Check random pipelines under random or searched schedules against the reference evaluator
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  warploom fuzz --pipelines 300 --schedules 3 --seed 1     900 pairs in the simulator
+  warploom fuzz --pipelines 300 --per-pipeline 3 --seed 1  900 pairs in the simulator
   warploom fuzz --on cuda --scale small --coverage         on a GPU, with statistics of the schedules' decisions
   warploom fuzz --search --compile                         searched schedules, also compiled
   warploom fuzz --dynamic --pipelines 100                  kernels for any size, at several sizes and pitches
@@ -57,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 100)]
     pipelines: u64,
     /// Schedules per pipeline; with --search, the best and the worst that were found, and some in between
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long = "per-pipeline", alias = "schedules", value_name = "N", default_value_t = 3)]
     schedules: u64,
     /// Seed of all pipelines and schedules, an integer
     #[arg(long, value_name = "SEED", default_value_t = 1)]
@@ -110,8 +111,15 @@ pub(crate) struct Arguments {
     )]
     mutate: Option<usize>,
     /// The folder for failing cases
-    #[arg(long, value_name = "DIR", default_value = "fuzz-failures", help_heading = "Failures")]
-    out: PathBuf,
+    #[arg(
+        short,
+        long,
+        alias = "out",
+        value_name = "DIR",
+        default_value = "fuzz-failures",
+        help_heading = "Failures"
+    )]
+    output: PathBuf,
     /// Number of failures to reduce and write; the run stops when there are as many
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Failures")]
     max_failures: usize,
@@ -266,7 +274,7 @@ impl Fuzzing<'_> {
         let searched = self.searcher.filter(|_| failure.kind() == Kind::Panic);
         let reduced = reduce(case, failure, &|case| self.check_again(case, searched), time);
         let name = format!("{}-{schedule_seed:016x}.json", reduced.failure.kind());
-        let file = self.arguments.out.join(name);
+        let file = self.arguments.output.join(name);
         reduced.case.save(&Seen::failed(&self.device.name, &reduced.failure), &file)?;
         Ok(Written::new(pipeline_seed, schedule_seed, &reduced, funcs, file))
     }
@@ -279,6 +287,13 @@ impl Fuzzing<'_> {
 }
 
 impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        match self.replay.is_empty() && self.mutate.is_none() {
+            true => vec![Output::Folder(&self.output)],
+            false => Vec::new(),
+        }
+    }
+
     fn machine(&self) -> Result<Machine, Error> {
         match self.on {
             Executor::Cuda => {

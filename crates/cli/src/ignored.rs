@@ -71,13 +71,13 @@ const RULES: &[Rule] = &[
         commands: &["suite"],
         flags: &["apps", "size", "sizes"],
         ignored: |given| set(given) == Some(Set::Operators),
-        why: "operators have sizes of their own and are chosen with --rows; remove --set operators",
+        why: "operators have sizes of their own and are chosen with --rows; remove --of operators",
     },
     Rule {
         commands: &["suite"],
         flags: &["rows"],
         ignored: |given| set(given) != Some(Set::Operators),
-        why: "only operators are chosen by pattern; add --set operators",
+        why: "only operators are chosen by pattern; add --of operators",
     },
     Rule {
         commands: &["suite"],
@@ -99,10 +99,18 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<(), Error> {
     for rule in RULES.iter().filter(|rule| rule.commands.contains(&command)) {
         let flag = rule.flags.iter().find(|flag| is_given(given, flag));
         if let Some(flag) = flag.filter(|_| (rule.ignored)(given)) {
-            return Err(Error::Ignored { flag: flag.replace('_', "-"), why: rule.why });
+            return Err(Error::Ignored { flag: spelled(flag), why: rule.why });
         }
     }
     Ok(())
+}
+
+/// How a flag with this id is written.
+fn spelled(id: &str) -> String {
+    match id {
+        "axes" => "open".to_owned(),
+        id => id.replace('_', "-"),
+    }
 }
 
 /// Whether a flag is on the command line. A program without some features lacks some flags.

@@ -1,12 +1,11 @@
 //! Reads inputs from files and derives sizes from them.
 
-use std::path::Path;
-
 use warploom::app::{App, Settings};
 use warploom::interp::buffer::Buffer;
-use warploom::interp::{files, picture};
+use warploom::interp::picture;
 use warploom::lang::{Pipeline, Type};
 
+use crate::channels;
 use crate::error::Error;
 use crate::folder::placed;
 use crate::names::{Kind, unknown};
@@ -65,11 +64,9 @@ pub(crate) fn read(
     let mut found = Vec::new();
     for (name, file) in assign(app, Kind::Input, names, given)? {
         let Some(id) = pipeline.input_named(name) else { continue };
-        let ty = pipeline.inputs()[id].ty;
-        if !Path::new(file).exists() {
-            return Err(Error::NoFile { file: file.to_owned() });
-        }
-        let buffer = files::read_any(file)?;
+        let decl = &pipeline.inputs()[id];
+        let ty = decl.ty;
+        let (buffer, file, is_converted) = channels::read(file)?;
         let other_type = |found: Type| Error::InputType {
             app: app.name.clone(),
             file: file.to_owned(),
@@ -78,6 +75,10 @@ pub(crate) fn read(
             expected: ty,
         };
         let is_array = file.to_lowercase().ends_with(".npy");
+        let buffer = match is_array || is_converted {
+            true => buffer,
+            false => channels::fitted(buffer, file, (app, name, decl.dimensions))?,
+        };
         let buffer = match buffer.ty() {
             found if found == ty => buffer,
             // NumPy makes arrays of 64 bits where nothing else is said.

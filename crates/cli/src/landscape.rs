@@ -22,6 +22,7 @@ use crate::report::{self, Format};
 use crate::search::duration;
 use crate::show;
 use crate::tune::{Measuring, Progress, RECORDS, Tunable, kind, stop_on_interrupt};
+use crate::writable::Output;
 use summary::{Count, Summary};
 
 /// Record the times of all points of a small space, for comparing strategies without a GPU
@@ -77,7 +78,7 @@ struct Recording {
     #[arg(long)]
     dry_run: bool,
     /// The file for the landscape; replaced if it exists
-    #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
+    #[arg(short, long, alias = "out", value_name = "FILE", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
     /// Measure at most N points in this run (default: all)
     #[arg(long, value_name = "N")]
@@ -101,6 +102,18 @@ pub(crate) fn landscape(apps: &[App], arguments: &Arguments, out: &mut dyn Write
     match &arguments.what {
         What::Record(recording) => recording.run(apps, out),
         What::Show { file, format } => Summary::new(&Landscape::read(file)?).print(file, *format, out),
+    }
+}
+
+impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        match &self.what {
+            What::Record(recording) if !recording.dry_run => {
+                let file = recording.output.iter().map(|file| Output::File(file));
+                file.chain([Output::Records(&recording.records)]).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -135,9 +148,9 @@ impl Recording {
     ) -> Result<(), Error> {
         let started = Instant::now();
         let mut bench = self.measuring.open()?;
-        let mut records = Records::open(&self.records)?;
         let device = bench.device().clone();
         let tunable = Tunable::new(asked, &device, self.seed)?;
+        let mut records = Records::open(&self.records)?;
         let model = Analytic::new(&device);
         let task = Task {
             subject: tunable.subject.clone(),

@@ -19,6 +19,7 @@ mod apps;
 mod backend;
 mod bench;
 mod cache;
+mod channels;
 mod choice;
 #[cfg(feature = "train")]
 mod collect;
@@ -64,6 +65,7 @@ mod tune;
 mod verify;
 mod voice;
 mod worker;
+mod writable;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -76,6 +78,7 @@ use warploom::app::App;
 use error::{Error, exit};
 use failure::Failures;
 use voice::Voice;
+use writable::Output;
 
 /// Compile image pipelines to fast CUDA kernels; show, run, check, time and tune them
 ///
@@ -157,6 +160,31 @@ enum Command {
     Completions(completions::Arguments),
 }
 
+impl Command {
+    /// Where the command will write files. `run` finds out from its pipeline.
+    fn outputs(&self) -> Vec<Output<'_>> {
+        match self {
+            Command::Apps(arguments) => arguments.outputs(),
+            Command::Run(arguments) => arguments.outputs(),
+            Command::Compile(arguments) => arguments.outputs(),
+            Command::Explain(arguments) => arguments.outputs(),
+            Command::Tune(arguments) => arguments.outputs(),
+            Command::Suite(arguments) => arguments.outputs(),
+            Command::Records(arguments) => arguments.outputs(),
+            Command::Landscape(arguments) => arguments.outputs(),
+            Command::Report(arguments) => arguments.outputs(),
+            Command::Fuzz(arguments) => arguments.outputs(),
+            #[cfg(feature = "train")]
+            Command::Collect(arguments) => arguments.outputs(),
+            #[cfg(feature = "train")]
+            Command::Train(arguments) => arguments.outputs(),
+            #[cfg(feature = "train")]
+            Command::Evaluate(arguments) => arguments.outputs(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// Runs the whole program with a table of apps and the arguments of this process.
 ///
 /// Every error is reported as one sentence on standard error and an exit code; with `--json`, as one
@@ -198,6 +226,7 @@ fn execute(
     let (Arguments { command, voice }, matches) =
         parsed.map_err(|error| features::explained(error, &arguments))?;
     ignored::check(&matches)?;
+    command.outputs().iter().try_for_each(Output::check)?;
     // The parent captures a worker's standard error as its last words, so a worker must not log
     // there.
     if !matches!(command, Command::Worker(_)) {

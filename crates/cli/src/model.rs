@@ -10,6 +10,9 @@ use warploom::target::Device;
 use crate::error::Error;
 use crate::voice;
 
+/// What stands for the analytic model where weights are given.
+pub(crate) const ANALYTIC: &str = "analytic";
+
 /// What predicts times.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Model {
@@ -22,7 +25,7 @@ impl Model {
     /// Loads the model for a device. Warnings about it go to standard error.
     pub(crate) fn load(&self, device: &Device) -> Result<Box<dyn CostModel + Send>, Error> {
         let Chosen { model, warning } = match self.model.as_deref() {
-            Some("analytic") => return Ok(Box::new(Analytic::new(device))),
+            Some(ANALYTIC) => return Ok(Box::new(Analytic::new(device))),
             Some(file) => {
                 let weights = read(Path::new(file))?;
                 let warning = weights.check_device(device).err();
@@ -46,6 +49,13 @@ fn note(warning: &WeightsError) -> String {
         ),
         warning => format!("{warning}; --model analytic needs none"),
     }
+}
+
+/// The built-in weights that are nearest to a device.
+pub(crate) fn built_in(device: &Device) -> Option<Weights> {
+    let compute = (device.compute.major, device.compute.minor);
+    let model = warploom::models::nearest(&device.name, compute)?;
+    Weights::from_bytes(model.bytes).ok()
 }
 
 /// Reads a file of weights.

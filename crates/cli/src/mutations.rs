@@ -5,6 +5,7 @@
 //! measured per format. The current input is in a file, which stays there if the process fails.
 
 mod formats;
+mod pictures;
 
 use std::env;
 use std::fs;

@@ -16,13 +16,16 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use warploom::app::App;
 use warploom::lang::files::write_whole;
+use warploom::tune::records::Records;
 use warploom_report::{Column, Fact, Page, Section, Table};
 
 use crate::date;
 use crate::error::Error;
+use crate::folder::files_of;
 use crate::report::{self, Format};
 use crate::show;
 use crate::table::Align;
+use crate::writable::Output;
 use nests::Nests;
 use source::{Content, Source};
 
@@ -45,11 +48,11 @@ pressed. Files that do not exist yet are waited for. With --json, each time give
 
 The page is self-contained: it needs no other file and no network.")]
 pub(crate) struct Arguments {
-    /// Databases of trials, and results of the suite
+    /// Databases of trials, and results of the suite; or folders of *.db and *.json
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The page; an existing file is overwritten
-    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    #[arg(short, long, alias = "out", value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
     /// The GPU that loop nests are explained for (default: the one that the file names)
     #[arg(long, value_name = "NAME")]
@@ -74,13 +77,21 @@ struct Part<'a> {
     title: &'a str,
 }
 
+impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        vec![Output::File(&self.output)]
+    }
+}
+
 pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let Arguments { files, output, device, watch, format } = arguments;
+    files.iter().try_for_each(Records::check_reserved)?;
     keeps_sources(files, output)?;
     if *watch {
         return watch::watch(apps, arguments, out);
     }
     let mut nests = Nests::new(device.as_deref(), *format)?;
+    let files = files_of(files, &["db", "json"])?;
     let sources = files.iter().map(|file| Source::read(file)).collect::<Result<Vec<_>, _>>()?;
     let page = made(apps, &sources, &mut nests, false)?;
     let html = page.to_html();

@@ -1,17 +1,21 @@
 //! Progress of long tasks on standard error: a bar on a terminal, otherwise a line every few
 //! seconds, and nothing with `--quiet`.
 
+mod pace;
+
 use std::fmt;
 use std::io::{IsTerminal, stderr};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use warploom::lang::visible;
 
 use crate::voice;
+use pace::Pace;
 
 /// The interval between lines if there is no terminal.
 const LINES: Duration = Duration::from_secs(10);
@@ -24,6 +28,9 @@ const CUT: &str = "...";
 
 /// The interval at which a bar is redrawn while only the clock changes.
 const TICKS: Duration = Duration::from_millis(200);
+
+/// The length of the bar itself, whatever the amount of work.
+const WHOLE: u64 = 10_000;
 
 /// The unit of progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,9 +47,17 @@ pub(crate) enum Unit {
 pub(crate) struct Progress {
     bar: ProgressBar,
     unit: Unit,
+    work: Work,
+    lines: Option<Lines>,
+}
+
+/// The work and its time limit, shared with what draws it.
+#[derive(Clone)]
+struct Work {
+    pace: Arc<Mutex<Pace>>,
+    started: Instant,
     /// The time limit, measured from the start.
     limit: Duration,
-    lines: Option<Lines>,
 }
 
 /// A thread that prints a line at intervals.
@@ -66,40 +81,40 @@ impl Progress {
         let limit = limit.unwrap_or(Duration::MAX);
         let attended = stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         match attended && !voice::logs() {
-            true => Progress::drawn(shown(label), unit, limit),
-            false => Progress::in_lines(shown(label), unit, limit, LINES, voice::line),
+            true => Progress::drawn(shown(label), unit, Work::new(limit)),
+            false => Progress::in_lines(shown(label), unit, Work::new(limit), LINES, voice::line),
         }
     }
 
     /// Counts without showing anything.
     pub(crate) fn hidden() -> Progress {
-        Progress { bar: ProgressBar::hidden(), unit: Unit::Time, limit: Duration::MAX, lines: None }
+        Progress { bar: ProgressBar::hidden(), unit: Unit::Time, work: Work::new(Duration::MAX), lines: None }
     }
 
-    fn drawn(label: String, unit: Unit, limit: Duration) -> Progress {
+    fn drawn(label: String, unit: Unit, work: Work) -> Progress {
         let bar =
             ProgressBar::no_length().with_prefix(label).with_style(style("{prefix}  {elapsed}  {wide_msg}"));
         bar.enable_steady_tick(TICKS);
-        Progress { bar, unit, limit, lines: None }
+        Progress { bar, unit, work, lines: None }
     }
 
     /// Prints a line at every interval, the first one after one interval.
     fn in_lines(
         label: String,
         unit: Unit,
-        limit: Duration,
+        work: Work,
         every: Duration,
         say: impl Fn(&str) + Send + 'static,
     ) -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_prefix(label);
         let (alive, ended) = mpsc::channel::<()>();
-        let shown = bar.clone();
+        let (shown, known) = (bar.clone(), work.clone());
         let thread = thread::spawn(move || {
             while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                say(&text(&shown, unit, limit));
+                say(&text(&shown, unit, &known));
             }
         });
-        Progress { bar, unit, limit, lines: Some(Lines { alive: Some(alive), thread: Some(thread) }) }
+        Progress { bar, unit, work, lines: Some(Lines { alive: Some(alive), thread: Some(thread) }) }
     }
 
     /// Replaces the label that the task started with.
@@ -107,36 +122,57 @@ impl Progress {
         self.bar.set_prefix(shown(label));
     }
 
-    /// Sets the total. The bar appears only once the total is known.
+    /// Sets the total. The bar appears only once the total is known. It does not go back if the total grows.
     pub(crate) fn set_length(&self, length: u64) {
-        if self.bar.length().is_none() {
+        if self.work.pace().total().is_none() {
             let template = match self.unit {
-                Unit::Things(things) => {
-                    format!("{{bar:20}} {{pos}}/{{len}} {things}  {{elapsed}}, {{left}} left")
-                }
-                Unit::Share => "{bar:20} {percent:>3} %  {elapsed}, {left} left".to_owned(),
+                Unit::Things(things) => format!("{{bar:20}} {{count}} {things}  {{elapsed}}{{left}}"),
+                Unit::Share => "{bar:20} {percent:>3} %  {elapsed}{left}".to_owned(),
                 Unit::Time => "{elapsed}".to_owned(),
             };
-            let limit = self.limit;
-            let left = move |bar: &ProgressState, out: &mut dyn fmt::Write| {
-                let left = bar.eta().min(limit.saturating_sub(bar.elapsed()));
-                // A formatting error here only leaves the field empty.
-                let _ = write!(out, "{:#}", HumanDuration(left));
+            let (count, left) = (self.work.clone(), self.work.clone());
+            // A formatting error in one of these only leaves the field empty.
+            let count = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+                out.write_str(&count.pace().count()).unwrap_or_default();
             };
-            let style = style(&format!("{{prefix}}  {template}  {{wide_msg}}")).with_key("left", left);
-            self.bar.set_style(style);
+            let left = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+                let text =
+                    left.left().map_or(String::new(), |left| format!(", {:#} left", HumanDuration(left)));
+                out.write_str(&text).unwrap_or_default();
+            };
+            let style = style(&format!("{{prefix}}  {template}  {{wide_msg}}"));
+            self.bar.set_style(style.with_key("count", count).with_key("left", left));
+            self.bar.set_length(WHOLE);
         }
-        self.bar.set_length(length);
+        self.change(|pace| pace.set_total(length));
     }
 
-    /// Sets how much is done.
+    /// Sets how much is done, unless more was done already.
     pub(crate) fn set_position(&self, position: u64) {
-        self.bar.set_position(position);
+        self.change(|pace| pace.set_done(position, Instant::now()));
     }
 
     /// Adds to how much is done.
     pub(crate) fn advance(&self, by: u64) {
-        self.bar.inc(by);
+        self.change(|pace| pace.set_done(pace.done() + by, Instant::now()));
+    }
+
+    /// Sets how much of the thing at hand is done, from 0 to 1.
+    pub(crate) fn set_part(&self, part: f64) {
+        self.change(|pace| pace.set_part(part, Instant::now()));
+    }
+
+    /// What was done so far was preparation: the pace is measured from now on.
+    pub(crate) fn restart_pace(&self) {
+        self.change(|pace| pace.restart(Instant::now()));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Pace)) {
+        let mut pace = self.work.pace();
+        change(&mut pace);
+        let position = (pace.share() * WHOLE as f64) as u64;
+        drop(pace);
+        self.bar.set_position(position);
     }
 
     /// Sets additional text after the bar.
@@ -152,6 +188,24 @@ impl Progress {
     /// Prints a line to standard error, above the bar.
     pub(crate) fn say(&self, line: &str) {
         self.aside(|| voice::line(line));
+    }
+}
+
+impl Work {
+    fn new(limit: Duration) -> Work {
+        let started = Instant::now();
+        Work { pace: Arc::new(Mutex::new(Pace::new(started))), started, limit }
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time that is left, if anything is known of it.
+    fn left(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let left = self.pace().left(now)?;
+        Some(left.min(self.limit.saturating_sub(now - self.started)))
     }
 }
 
@@ -179,21 +233,16 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// One line of progress, as in `tuning harris: 12/80 trials, 31 s, best 29.8 us`, that fits [`WIDTH`].
-fn text(bar: &ProgressBar, unit: Unit, limit: Duration) -> String {
-    let (done, message) = (bar.position(), bar.message());
-    let count = match (unit, bar.length()) {
-        (Unit::Things(things), Some(all)) => format!(" {done}/{all} {things},"),
-        (Unit::Share, Some(all)) => format!(" {} %,", 100 * done.min(all) / all.max(1)),
+fn text(bar: &ProgressBar, unit: Unit, work: &Work) -> String {
+    let message = bar.message();
+    let pace = work.pace();
+    let count = match (unit, pace.total()) {
+        (Unit::Things(things), Some(_)) => format!(" {} {things},", pace.count()),
+        (Unit::Share, Some(_)) => format!(" {:.0} %,", (100.0 * pace.share()).floor()),
         _ => String::new(),
     };
-    let left = match bar.length().filter(|_| done > 0) {
-        Some(all) if done < all => {
-            let left = bar.elapsed().mul_f64((all - done) as f64 / done as f64);
-            let left = left.min(limit.saturating_sub(bar.elapsed()));
-            format!(", about {} left", HumanDuration(left))
-        }
-        _ => String::new(),
-    };
+    drop(pace);
+    let left = work.left().map_or(String::new(), |left| format!(", about {} left", HumanDuration(left)));
     let message = if message.is_empty() { message } else { format!(", {message}") };
     fitted(format!("{}:{count} {}{left}{message}", bar.prefix(), HumanDuration(bar.elapsed())))
 }
@@ -221,7 +270,8 @@ mod tests {
             move |line: &str| said.lock().unwrap().push(line.to_owned())
         };
         let (label, trials) = ("tuning".to_owned(), Unit::Things("trials"));
-        let progress = Progress::in_lines(label, trials, Duration::MAX, Duration::from_millis(20), hear);
+        let progress =
+            Progress::in_lines(label, trials, Work::new(Duration::MAX), Duration::from_millis(20), hear);
         progress.set_length(80);
         progress.set_position(12);
         progress.set_message("best 29.8 us");
@@ -246,10 +296,10 @@ mod tests {
     fn lines_fit_80_columns() {
         let progress = Progress::hidden();
         progress.set_label("tuning depthwise_separable_conv");
-        progress.bar.set_length(1600);
+        progress.set_length(1600);
         progress.set_position(1234);
         progress.set_message("best 1234.5 us (was 2345.6), invalid 12, retrained: regret 1.31 -> 1.09");
-        let line = text(&progress.bar, Unit::Things("trials"), Duration::MAX);
+        let line = text(&progress.bar, Unit::Things("trials"), &progress.work);
         assert!(line.starts_with("tuning depthwise_separable_conv: 1234/1600 trials, "), "{line}");
         assert!(line.ends_with("...") && line.chars().count() <= WIDTH, "{line}");
         assert_eq!(fitted("ä".repeat(WIDTH)), "ä".repeat(WIDTH));
@@ -263,14 +313,32 @@ mod tests {
         let heard = said.clone();
         let say = move |line: &str| heard.lock().unwrap().push(line.to_owned());
         let (label, minute) = ("evaluating".to_owned(), Duration::from_secs(60));
-        let progress = Progress::in_lines(label, Unit::Share, Duration::MAX, minute, say);
+        let progress = Progress::in_lines(label, Unit::Share, Work::new(Duration::MAX), minute, say);
         progress.set_length(4);
         progress.advance(2);
-        assert!(text(&progress.bar, Unit::Share, minute).starts_with("evaluating: 50 %, "));
-        assert!(text(&progress.bar, Unit::Time, minute).starts_with("evaluating: "));
-        let late = text(&progress.bar, Unit::Share, Duration::ZERO);
+        assert!(text(&progress.bar, Unit::Share, &progress.work).starts_with("evaluating: 50 %, "));
+        assert!(text(&progress.bar, Unit::Time, &progress.work).starts_with("evaluating: "));
+        let late = Work { limit: Duration::ZERO, ..progress.work.clone() };
+        let late = text(&progress.bar, Unit::Share, &late);
         assert!(late.ends_with("about 0 seconds left"), "{late}");
         drop(progress);
         assert!(said.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_bar_never_goes_back() {
+        let progress = Progress::hidden();
+        let shown = || (progress.bar.position(), text(&progress.bar, Unit::Share, &progress.work));
+        progress.set_length(100);
+        progress.set_position(60);
+        let before = shown();
+        assert!(before.0 == 6000 && before.1.contains(" 60 %,"), "{before:?}");
+        progress.set_position(20);
+        progress.set_length(400);
+        progress.set_position(70);
+        let after = shown();
+        assert!(after.0 == 6000 && after.1.contains(" 60 %,"), "{after:?}");
+        progress.set_position(300);
+        assert_eq!(shown().0, 7500);
     }
 }

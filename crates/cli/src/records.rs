@@ -10,10 +10,12 @@ use warploom::lang::{Region, Type, Value, files, visible};
 use warploom::tune::records::{Imported, Problem, ProblemId, Records, Trial};
 
 use crate::error::Error;
+use crate::folder::files_of;
 use crate::report::{self, Format};
 use crate::show;
 use crate::table::{self, Align};
 use crate::tune::TrialReport;
+use crate::writable::Output;
 
 /// List, show, export and import the trials of tuning
 #[derive(Debug, clap::Args)]
@@ -68,7 +70,7 @@ enum What {
     },
     /// Add trials from files of `export` or `warploom collect`
     Import {
-        /// The files to read
+        /// The files to read, or folders of them
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
@@ -138,6 +140,16 @@ impl<'a> ProblemReport<'a> {
 struct Counted {
     file: String,
     trials: usize,
+}
+
+impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        match &self.what {
+            What::Import { .. } => vec![Output::Records(&self.records)],
+            What::Export { file, .. } => vec![Output::File(file)],
+            What::List { .. } | What::Show { .. } | What::Best { .. } => Vec::new(),
+        }
+    }
 }
 
 pub(crate) fn records(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -280,7 +292,7 @@ fn import(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let mut all = Imported::default();
-    for file in files {
+    for file in &files_of(files, &["samples", "jsonl"])? {
         let imported = if is_samples(file) {
             records.import_samples(file)?
         } else {

@@ -24,6 +24,7 @@ use crate::pipeline::Subject;
 use crate::report::{self, Format};
 use crate::show;
 use crate::table::{self, Align};
+use crate::writable;
 
 /// Run a pipeline; write or summarise its outputs
 ///
@@ -31,21 +32,25 @@ use crate::table::{self, Align};
 /// image.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  warploom run harris                                        a generated input, and only a summary
   warploom run unsharp --input photo.png -o sharper.png      the image determines the sizes
-  warploom run unsharp --set sigma=2 --size 640x480 -o out.npy
-  warploom run camera_pipe --size W=640,H=480 --param gamma=2.2 -o out.png
+  warploom run harris --generate                             a made-up input, and only a summary
+  warploom run unsharp --set sigma=2 --size 640x480 --generate -o out.npy
+  warploom run camera_pipe --input raw.npy --param gamma=2.2 -o out.png
   warploom run bgu --input slice_loc=large.png --input values=small.npy -o output=out.png
   warploom run mine.json --input photo.png -o out.png        a pipeline that Pipeline::to_json wrote
-  warploom run unsharp --size 64x48 --trace unsharp.html     watch what is computed and read, and when
+  warploom run unsharp --size 64x48 --generate --trace unsharp.html     watch what is computed and read, and when
 
-Files are .npy, .png, .ppm or .pgm. Images are converted to the input's type; for f32, 0 to 255 is scaled
-to 0 to 1. An input without a file is generated from the seed.")]
+Inputs are .npy files or pictures: PNG, JPEG, TIFF, WebP, BMP and PNM. Outputs are .npy, .png, .ppm or .pgm. Pictures are
+converted to the input's type; for f32, 0 to 255 is scaled to 0 to 1. Grey is repeated for inputs with colours, and an opaque
+alpha is dropped; photo.jpg:grey takes the luma of a picture with colours, and photo.png:rgb drops any alpha. Inputs without a file are an error; with --generate they are made up from the seed.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: Choice,
+    /// Make up the inputs that have no file, from --seed
+    #[arg(long, help_heading = "Pipeline")]
+    generate: bool,
     /// The file of an output; without NAME, of the next output that has no file. Can be repeated
-    #[arg(short, long, value_name = "[NAME=]FILE")]
+    #[arg(short, long, alias = "out", value_name = "[NAME=]FILE")]
     output: Vec<String>,
     /// Write an HTML page that shows, step by step, which points are computed and read
     ///
@@ -158,12 +163,20 @@ pub(crate) fn run(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> R
     report::text(out, &report.text(&plan.subject))
 }
 
+impl Arguments {
+    /// The files of outputs are checked once it is known what they will hold.
+    pub(crate) fn outputs(&self) -> Vec<writable::Output<'_>> {
+        self.trace.iter().map(|file| writable::Output::File(file)).collect()
+    }
+}
+
 impl Plan {
     fn new(apps: &[App], arguments: &Arguments) -> Result<Plan, Error> {
         let (subject, given) = arguments.choice.subject(apps)?;
         let outputs = targets(&subject, &arguments.output)?;
         let plan = Plan { subject, given, outputs };
         plan.check()?;
+        plan.check_inputs(arguments.generate)?;
         Ok(plan)
     }
 
@@ -177,6 +190,27 @@ impl Plan {
         memory::check(subject)?;
         infer(&subject.pipeline, &subject.request).map_err(|error| subject.failed(error.into()))?;
         self.outputs.iter().try_for_each(Target::check)
+    }
+
+    /// Inputs are made up only where that is asked for.
+    fn check_inputs(&self, generate: bool) -> Result<(), Error> {
+        let all = self.subject.pipeline.inputs();
+        let has_file = |name: &str| self.given.iter().any(|given| given.name == name);
+        let names = all.values().map(|input| input.name.as_str()).filter(|name| !has_file(name));
+        let missing: Vec<&str> = names.filter(|name| !self.subject.app.owns_input(name)).collect();
+        match (missing.as_slice(), generate) {
+            ([], true) if !all.is_empty() => {
+                let why = "every input has a file; remove it";
+                Err(Error::Ignored { flag: "generate".to_owned(), why })
+            }
+            (&[first, ..], false) => Err(Error::NoInput {
+                app: self.subject.name.clone(),
+                inputs: show::count(missing.len(), "input"),
+                names: missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+                first: first.to_owned(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn run(&self, seed: u64, on: &Runner<'_>) -> Result<Report, Error> {
@@ -245,10 +279,7 @@ impl Target {
     fn check(&self) -> Result<(), Error> {
         let Some(file) = &self.file else { return Ok(()) };
         let path = Path::new(file);
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            return Err(Error::NoOutputFolder { file: file.clone(), folder: folder.display().to_string() });
-        }
+        writable::check_file(path)?;
         let Some(format) = picture::Format::of(path) else {
             let is_array = file.to_lowercase().ends_with(".npy");
             let unknown = FileError::Extension { name: file.clone() };

@@ -120,7 +120,10 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 /// anything went wrong.
 pub(crate) fn run(problem: &Problem, model: &dyn CostModel, options: &Options) -> Result<OneShot, Error> {
     let watch = Watch::new(problem.pipeline().name(), options);
-    let spills = |program: &Program| spilled_bytes(program, problem.device());
+    let spills = |program: &Program| {
+        watch.progress.set_message("compiling the best");
+        spilled_bytes(program, problem.device())
+    };
     let hear = |event| watch.hear(&event);
     let found = one_shot_without_spills(problem, model, options, &spills, &hear);
     drop(watch);
@@ -166,46 +169,61 @@ fn notes(found: &OneShot) -> Vec<String> {
     notes
 }
 
-/// The progress of a search. A pass of the beam search counts as `beam` steps, each further sample
-/// as one.
+/// The progress of a search, in the steps of its events.
 struct Watch {
     progress: Progress,
     beam: u64,
-    pass: AtomicU64,
+    /// Steps before the search at hand, and its own.
+    before: AtomicU64,
+    steps: AtomicU64,
+    /// Steps of the search at hand that are done.
+    done: AtomicU64,
     /// The lowest predicted time so far, as bits; positive floats order like their bits.
     best: AtomicU64,
 }
 
 impl Watch {
     fn new(name: &str, options: &Options) -> Watch {
-        let beam = options.beam as u64;
         let progress = Progress::new(format!("searching {name}"), Unit::Share);
-        progress.set_length(beam * options.passes as u64 + options.samples as u64 - 1);
-        Watch { progress, beam, pass: AtomicU64::new(0), best: AtomicU64::new(u64::MAX) }
+        let (before, steps, done) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        Watch { progress, beam: options.beam as u64, before, steps, done, best: AtomicU64::new(u64::MAX) }
     }
 
     fn hear(&self, event: &Event) {
         let best = match *event {
-            Event::PassStarted { pass, .. } => {
-                self.pass.store(pass as u64, Ordering::Relaxed);
-                return;
+            Event::SearchStarted { before, steps, of } => {
+                self.before.store(before as u64, Ordering::Relaxed);
+                self.steps.store(steps as u64, Ordering::Relaxed);
+                self.done.store(0, Ordering::Relaxed);
+                self.progress.set_length(of as u64);
+                return self.progress.set_position(before as u64);
             }
+            Event::PassStarted { pass, .. } => return self.show(self.beam * pass as u64, 0.0),
             Event::Decided { decision, of, best } => {
-                let done = self.beam * decision as u64 / of.max(1) as u64;
-                self.progress.set_position(self.pass.load(Ordering::Relaxed) * self.beam + done);
+                let done = self.beam as f64 * decision as f64 / of.max(1) as f64;
+                self.show(self.done.load(Ordering::Relaxed), done);
                 best
             }
             Event::PassFinished { pass, best } => {
-                self.progress.set_position((pass as u64 + 1) * self.beam);
+                self.show(self.beam * (pass as u64 + 1), 0.0);
                 best
             }
             Event::SampleFinished { sample, best } => {
-                self.progress.advance(u64::from(sample > 0));
+                let one = u64::from(sample > 0);
+                self.show(self.done.fetch_add(one, Ordering::Relaxed) + one, 0.0);
                 best
             }
         };
         let least = self.best.fetch_min(best.to_bits(), Ordering::Relaxed).min(best.to_bits());
         self.progress.set_message(format!("best {:.1} us", f64::from_bits(least)));
+    }
+
+    /// Shows that so many steps of the search at hand are done, and some more of a pass.
+    fn show(&self, done: u64, of_pass: f64) {
+        self.done.fetch_max(done, Ordering::Relaxed);
+        let steps = self.steps.load(Ordering::Relaxed);
+        let done = (done + of_pass as u64).min(steps);
+        self.progress.set_position(self.before.load(Ordering::Relaxed) + done);
     }
 }
 

@@ -21,6 +21,7 @@ use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::search::duration;
 use crate::tune::{FirstModel, Measuring};
+use crate::writable::{self, Output};
 use anchors::Anchors;
 use report::Report;
 use runner::Runner;
@@ -35,11 +36,11 @@ pub(crate) use report::{Report as Results, Row, SCHEMA, TITLES};
   warploom suite --mode manual --apps harris,unsharp --json
   warploom suite --mode top5 --apps harris,mine.json --size 1536x2560
   warploom suite --mode autotune --iterations 4 --time-limit 10m --records night.db
-  warploom suite --set operators --mode top5 --compare docs/results/anchors-operators-h200.json -o results
-  warploom suite --set operators --rows 'C2D,GMM 10*' --mode top5
+  warploom suite --of operators --mode top5 --compare docs/results/anchors-operators-h200.json -o results
+  warploom suite --of operators --rows 'C2D,GMM 10*' --mode top5
   warploom suite --strategies random,opevo,g-bfs --apps harris,unsharp --records compared.db -o results
   warploom suite --strategies all --landscapes training/landscapes/bmm1.landscape --trials 1000 --seeds 10
-  warploom suite --strategies all --trials 1000 --seeds 3 --set operators --rows 'GMM*' --records compared.db -o results
+  warploom suite --strategies all --trials 1000 --seeds 3 --of operators --rows 'GMM*' --records compared.db -o results
 
 Every result is compared with that of the default schedule at the full size, and the default schedule with the reference
 evaluator at a small size. The best schedule is then timed longer, back to back on a stream and as a CUDA graph; the faster
@@ -56,16 +57,16 @@ database of --records has is not measured again: it counts as a trial, and the s
 interrupted. The interrupt key ends it after the current trial.")]
 pub(crate) struct Arguments {
     /// What to run
-    #[arg(long, value_enum, default_value_t = Set::Apps)]
+    #[arg(long = "of", alias = "set", value_enum, default_value_t = Set::Apps)]
     set: Set,
     /// Where schedules come from
     #[arg(long, value_enum, default_value_t = Mode::OneShot)]
     mode: Mode,
     /// The apps, and *.json files with pipelines, separated by commas (default: all apps except the basic ones)
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    #[arg(long, alias = "app", value_delimiter = ',', value_name = "NAMES")]
     apps: Vec<String>,
     /// The size of pipelines from files, as 1536x2560x3 for all inputs and outputs
-    #[arg(long, value_name = "SIZE", requires = "apps")]
+    #[arg(long, value_name = "SIZES", requires = "apps")]
     size: Option<String>,
     /// The operators, by name, family, or name and shape, separated by commas; * stands for anything (default: all)
     #[arg(long, value_delimiter = ',', value_name = "PATTERNS")]
@@ -80,10 +81,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", default_value = "apps/schedules")]
     schedules: PathBuf,
     /// A database of trials, so that an interrupted run can continue
-    #[arg(long, value_name = "FILE", default_value = runner::NOWHERE, hide_default_value = true)]
-    records: PathBuf,
+    #[arg(long, value_name = "FILE")]
+    records: Option<PathBuf>,
     /// The output folder; created if missing
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, alias = "out", value_name = "DIR")]
     output: Option<PathBuf>,
     /// Print the table as Markdown
     #[arg(long, conflicts_with = "json")]
@@ -193,6 +194,11 @@ fn suite_of_apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Re
 }
 
 impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        let records = self.records.iter().map(|file| Output::Records(file));
+        writable::folder(&self.output).into_iter().chain(records).collect()
+    }
+
     /// The requested apps. Without names, the suite: all apps except the basic ones.
     fn apps(&self, apps: &[App]) -> Result<Vec<App>, Error> {
         if self.apps.is_empty() {

@@ -1,5 +1,6 @@
 //! Tests of the program with apps that differ from the suite's: several outputs, tuples, no sizes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
 use serde_json::Value as Json;
@@ -79,7 +80,7 @@ fn every_value_of_a_tuple_is_an_output() {
     let file = |name: &str| folder.path().join(name).display().to_string();
     let [sum, difference, far] = ["sum.npy", "difference.npy", "far.npy"].map(file);
     let report = json(&format!(
-        "run pair --size 3 --param by=10 --seed 1 -o both.1={difference} -o {sum} -o {far} --json"
+        "run pair --generate --size 3 --param by=10 --seed 1 -o both.1={difference} -o {sum} -o {far} --json"
     ));
     let names: Vec<&Json> =
         report["outputs"].as_array().unwrap().iter().map(|output| &output["name"]).collect();
@@ -119,7 +120,7 @@ fn an_app_without_sizes_runs() {
 
 #[test]
 fn fractions_are_refused_only_where_they_would_be_lost() {
-    assert_eq!(json("run pair --set scale=0.5 --json")["settings"]["scale"], 0.5);
+    assert_eq!(json("run pair --generate --set scale=0.5 --json")["settings"]["scale"], 0.5);
 }
 
 #[test]
@@ -217,4 +218,55 @@ fn a_panic_in_a_process_of_its_own() {
         "{sentence}"
     );
     documented::Documented::read().check(&report);
+}
+
+/// Flags whose value depends on the command, although they mean the same.
+const SEVERAL: [(&str, &[&str]); 2] =
+    [("output", &["DIR", "FILE", "[NAME=]FILE"]), ("dynamic", &["", "RANGES"])];
+
+/// Every flag of a command and its own commands, with its value.
+fn flags(command: &clap::Command, found: &mut BTreeMap<String, BTreeSet<String>>) {
+    for flag in command.get_arguments().filter(|flag| !flag.is_hide_set()) {
+        let Some(long) = flag.get_long() else { continue };
+        let takes = flag.get_action().takes_values();
+        let value = flag.get_value_names().filter(|_| takes).and_then(<[_]>::first);
+        let value = value.map_or(String::new(), |name| name.to_string());
+        // A flag without a name for its value has its own.
+        let value = if takes && value.is_empty() { long.to_uppercase() } else { value };
+        found.entry(long.to_owned()).or_default().insert(value);
+        if long == "output" {
+            assert_eq!(flag.get_short(), Some('o'), "{}", command.get_name());
+            assert_eq!(flag.get_all_aliases(), Some(vec!["out"]), "{}", command.get_name());
+        }
+        assert_ne!(long, "out", "{}: it is --output", command.get_name());
+    }
+    command.get_subcommands().for_each(|command| flags(command, found));
+}
+
+#[test]
+fn flags_mean_one_thing() {
+    let mut found = BTreeMap::new();
+    flags(&super::Arguments::command(), &mut found);
+    assert!(found.len() > 60, "{found:#?}");
+    for (flag, values) in found {
+        let several = SEVERAL.iter().find(|(name, _)| *name == flag).map_or(&[][..], |(_, values)| values);
+        let strange = values.iter().filter(|value| !several.contains(&value.as_str())).count();
+        assert!(values.len() == 1 || strange == 0, "--{flag} takes {values:?}");
+    }
+}
+
+#[test]
+fn old_spellings_are_still_taken() {
+    for line in [
+        "compile blur --out x",
+        "suite --set operators",
+        "suite --app blur",
+        "fuzz --schedules 3 --out x",
+        "verify golden --app harris --app blur",
+        "accuracy --gpu --schedule default",
+        "tune blur --strategy random --axes tiles",
+    ] {
+        let parsed = super::Arguments::command().try_get_matches_from(format!("warploom {line}").split(' '));
+        assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+    }
 }

@@ -17,24 +17,25 @@ use crate::names::find_app;
 use crate::progress::{Progress, Unit};
 use crate::report::{self, Format};
 use crate::show;
+use crate::writable::Output;
 
 /// Train the cost model on measured samples
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  warploom train --data training/data --out models/h200.bin
-  warploom train --data training/data --hold-out harris --out harris.bin
-  warploom train --data training/data --hold-out all --out held-out
-  warploom train --data more-samples --init models/h200.bin --epochs 10 --out better.bin
+  warploom train --data training/data -o models/h200.bin
+  warploom train --data training/data --hold-out harris -o harris.bin
+  warploom train --data training/data --hold-out all -o held-out
+  warploom train --data more-samples --init models/h200.bin --epochs 10 -o better.bin
 
 One in eight random pipelines is held out of training; the scores are computed on these. On a CPU, the same samples,
 options and seed give the same weights.")]
 pub(crate) struct Arguments {
-    /// A folder of samples, written by `warploom collect`
+    /// A file of samples, or a folder of them, written by `warploom collect`
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
     /// The file for the weights; a folder with `--hold-out all`
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
+    #[arg(short, long, alias = "out", value_name = "FILE")]
+    output: PathBuf,
     /// An app to hold out of training; `all` trains one set of weights per app, each without that app
     #[arg(long, value_name = "APP")]
     hold_out: Option<String>,
@@ -105,12 +106,12 @@ pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
         Some(name) => vec![Some(find_app(apps, name)?.name.as_str())],
     };
     let initial = arguments.init.as_deref().map(read).transpose()?;
-    let many = arguments.hold_out.as_deref() == Some("all");
-    if many {
-        let failed = |error| Error::Write { path: arguments.out.display().to_string(), error };
-        fs::create_dir_all(&arguments.out).map_err(failed)?;
-    }
+    let many = arguments.trains_many();
     let data = Data::read(&arguments.data, None)?;
+    if many {
+        let failed = |error| Error::Write { path: arguments.output.display().to_string(), error };
+        fs::create_dir_all(&arguments.output).map_err(failed)?;
+    }
     let mut report = Report {
         device: data.device.name.clone(),
         samples: data.times.len(),
@@ -123,8 +124,8 @@ pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     for (number, held_out) in held_out.into_iter().enumerate() {
         progress.set_position((number * arguments.epochs) as u64);
         let file = match held_out {
-            Some(name) if many => arguments.out.join(format!("{name}.bin")),
-            _ => arguments.out.clone(),
+            Some(name) if many => arguments.output.join(format!("{name}.bin")),
+            _ => arguments.output.clone(),
         };
         let written = arguments.one(&data, held_out, initial.as_ref(), &file, &progress)?;
         if !arguments.format.json {
@@ -140,6 +141,18 @@ pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
 }
 
 impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        match self.trains_many() {
+            true => vec![Output::Folder(&self.output)],
+            false => vec![Output::File(&self.output)],
+        }
+    }
+
+    /// Whether it writes weights for each app.
+    fn trains_many(&self) -> bool {
+        self.hold_out.as_deref() == Some("all")
+    }
+
     /// Trains and writes one file of weights.
     fn one(
         &self,

@@ -28,10 +28,11 @@ use warploom::tune::worker::Bench;
 use crate::compile::export;
 use crate::error::{Error, Kind};
 use crate::landscape::landscape_kind;
-use crate::model::read;
+use crate::model::{built_in, read};
 use crate::pipeline::{Subject, Which};
 use crate::report::Format;
 use crate::search::duration;
+use crate::writable::{self, Output};
 
 pub(crate) use interrupt::{stop_on_interrupt, stop_watching};
 pub(crate) use measuring::Measuring;
@@ -96,7 +97,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", default_value = RECORDS)]
     records: PathBuf,
     /// The folder for the winner's files; created if missing
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, alias = "out", value_name = "DIR")]
     output: Option<PathBuf>,
     #[command(flatten)]
     format: Format,
@@ -160,10 +161,10 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let asked = arguments.which.realise(apps)?;
     let plan = arguments.plan(&asked)?;
     let mut bench = arguments.measuring.open()?;
-    let mut records = Records::open(&arguments.records)?;
     let device = bench.device().clone();
     let start = Start::new(&arguments.first, &device)?;
     let tunable = Tunable::new(&asked, &device, arguments.seed)?;
+    let mut records = Records::open(&arguments.records)?;
     let stop = stop_on_interrupt();
     let task = Task {
         subject: tunable.subject.clone(),
@@ -221,6 +222,14 @@ pub(crate) fn kind(error: &TuneError) -> Kind {
 }
 
 impl Arguments {
+    pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
+        let mut outputs = writable::folder(&self.output);
+        outputs.push(Output::Records(&self.records));
+        #[cfg(feature = "train")]
+        outputs.extend(self.weights.iter().map(|file| Output::File(file)));
+        outputs
+    }
+
     fn search_options(&self) -> Options {
         Options {
             seed: self.seed,
@@ -322,14 +331,9 @@ impl Start {
         if first.from_scratch {
             return Ok(Start { model: Box::new(Analytic::new(device)), weights: None });
         }
-        let embedded = || {
-            let compute = (device.compute.major, device.compute.minor);
-            warploom::models::nearest(&device.name, compute)
-                .and_then(|model| Weights::from_bytes(model.bytes).ok())
-        };
         let weights = match &first.init {
             Some(file) => Some(read(file)?),
-            None => embedded(),
+            None => built_in(device),
         };
         let model: Box<dyn CostModel + Send> = match &weights {
             Some(weights) => Box::new(Network::new(weights, device)),

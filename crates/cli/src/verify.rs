@@ -25,13 +25,13 @@ use crate::table::{Align, Columns};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom verify apps/golden                  every app with reference data
-  warploom verify apps/golden --app harris     one app
+  warploom verify apps/golden --apps harris    one app
   warploom verify apps/golden/harris --json    one folder, as JSON
   warploom verify apps/golden --on sim --schedule apps/schedules     kernels of hand-written schedules
   warploom verify apps/golden --on cuda --schedule harris.schedule   one app on a GPU
   warploom verify apps/golden --on sim --schedule default            every app under its default schedule
   warploom verify apps/golden --on sim --schedule random:7           every app under a random schedule
-  warploom verify mine --app mine.json         a pipeline from a file
+  warploom verify mine --apps mine.json        a pipeline from a file
 
 A folder with reference data contains params.json, with shapes, parameters and tolerances, and one .npy file per input and
 output. Its field `app` is the name of the app or pipeline, or that of a *.json file with the pipeline in the same folder.
@@ -41,8 +41,8 @@ pub(crate) struct Arguments {
     /// A folder with reference data, or a folder of such folders
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Check only this app, or this pipeline from a *.json file. Can be repeated
-    #[arg(long, value_name = "APP|FILE")]
+    /// Check only these apps, or pipelines from *.json files, separated by commas
+    #[arg(long = "apps", alias = "app", value_delimiter = ',', value_name = "NAMES")]
     app: Vec<String>,
     #[command(flatten)]
     target: Target,

@@ -57,6 +57,7 @@ pub struct App {
     build: Arc<Build>,
     shapes: Option<Arc<Boxes>>,
     input: Option<Arc<Generate>>,
+    own_inputs: Vec<String>,
     operations: Option<Arc<Count>>,
 }
 
@@ -87,6 +88,7 @@ impl App {
             build: Arc::new(build),
             shapes: None,
             input: None,
+            own_inputs: Vec::new(),
             operations: None,
         }
     }
@@ -138,6 +140,13 @@ impl App {
     #[must_use]
     pub fn inputs(self, input: impl Fn(&InputRequest<'_>) -> Buffer + Send + Sync + 'static) -> App {
         App { input: Some(Arc::new(input)), ..self }
+    }
+
+    /// Inputs whose contents belong to the app, such as calibration or learned weights. [`App::inputs`] returns them whatever the
+    /// seed, and `warploom run` needs no files for them.
+    #[must_use]
+    pub fn own_inputs<'a>(self, names: impl IntoIterator<Item = &'a str>) -> App {
+        App { own_inputs: names.into_iter().map(str::to_owned).collect(), ..self }
     }
 
     /// The number of arithmetic operations that every schedule must perform at some sizes. Without it, only memory limits the
@@ -202,6 +211,11 @@ impl App {
             Some(input) => Ok(input(request)),
             None => request.noise(),
         }
+    }
+
+    /// Whether the contents of an input belong to the app.
+    pub fn owns_input(&self, name: &str) -> bool {
+        self.own_inputs.iter().any(|own| own == name)
     }
 
     /// The number of arithmetic operations that every schedule must perform; `None` if the app does not know.

@@ -28,10 +28,10 @@ struct Report {
 pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let gpu = open_gpu()?;
     let arch = gpu.arch().map_err(|error| Error::Cuda(error.to_string()))?;
-    let mut shard = ShardWriter::create(&arguments.out)?;
     let (names, candidates) = candidates(apps, arguments)?;
+    let mut shard = ShardWriter::create(&arguments.output)?;
     let mut names = names.into_iter();
-    let mut report = Report { file: arguments.out.display().to_string(), measured: 0, failed: 0 };
+    let mut report = Report { file: arguments.output.display().to_string(), measured: 0, failed: 0 };
     let compile = |program: &_| compile_here(program, arch);
     let setup = Setup::new(gpu.device(), &compile, TimingOptions::quick());
     let mut machine = GpuMachine::new(&gpu);

@@ -44,7 +44,7 @@ pub(super) fn print(
     arguments: &Arguments,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let place = arguments.out.display().to_string();
+    let place = arguments.output.display().to_string();
     if arguments.format.json {
         return report::json(out, "warploom.collect/2", &object(summary, device, place, arguments.seed));
     }

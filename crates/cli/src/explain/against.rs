@@ -1,11 +1,14 @@
 //! Two schedules of one pipeline: how they differ.
 
+mod words;
+
 use serde::Serialize;
 use warploom::schedule::schedule::Change;
 use warploom::tune::explain::{KernelExplanation, microseconds};
 
 use crate::explain::{Explained, predicted};
 use crate::show;
+use words::{Cost, costs, differences};
 
 /// The schedule of `--against`.
 #[derive(Serialize)]
@@ -18,6 +21,10 @@ pub(super) struct Against {
     kernels: usize,
     /// Its kernels that the other schedule does not have.
     differing_kernels: Vec<String>,
+    /// What it does otherwise, in words: a line for each stage.
+    pub(super) differences: Vec<String>,
+    /// What that costs or saves.
+    costs: Vec<Cost>,
     /// The changes that lead to it.
     pub(super) changes: Vec<String>,
     #[serde(skip)]
@@ -35,26 +42,38 @@ impl Against {
             predicted_us: second.explanation.predicted_us,
             kernels: kernels.len(),
             differing_kernels: differing.map(|kernel| kernel.stage.clone()).collect(),
+            differences: differences(&first.explanation, &second.explanation),
+            costs: costs(&first.explanation, &second.explanation),
             changes: changes(first, second),
             sentence: sentence(first, second),
             predicted: predicted(&second.explanation),
         }
     }
 
+    /// Every number that differs, as in `written to global memory: 25.2 MB, not 12.6 MB`.
+    pub(super) fn costs(&self) -> Vec<String> {
+        self.costs.iter().map(Cost::text).collect()
+    }
+
     pub(super) fn text(&self) -> String {
-        let Against { schedule, predicted, sentence, .. } = self;
+        let Against { schedule, predicted, sentence, differences, changes, .. } = self;
         let kernels = show::count(self.kernels, "kernel");
         let differing = match self.differing_kernels.len() {
             0 => String::new(),
             number => format!(", {number} of them different: {}", self.differing_kernels.join(", ")),
         };
         let head = format!("against {schedule}: {predicted}, {kernels}{differing}\n{sentence}\n");
-        match self.changes.is_empty() {
-            true => head,
-            false => {
-                head + "\n" + &self.changes.iter().map(|change| format!("{change}\n")).collect::<String>()
+        let list = |title: &str, lines: &[String]| match lines {
+            [] => String::new(),
+            lines => {
+                format!("\n{title}:\n{}", lines.iter().map(|line| format!("  {line}\n")).collect::<String>())
             }
-        }
+        };
+        let changes: String = changes.iter().map(|change| format!("{change}\n")).collect();
+        let changes = if changes.is_empty() { changes } else { format!("\n{changes}") };
+        head + &list(&format!("what {schedule} does otherwise"), differences)
+            + &list("what that costs", &self.costs())
+            + &changes
     }
 }
 

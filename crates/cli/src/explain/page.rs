@@ -39,9 +39,14 @@ pub(super) fn page(
     if let Some(second) = second {
         versions.push(version(second, Some(first))?);
     }
-    let comparison = second.map(|second| view::Comparison {
-        sentence: sentence(first, second),
-        changes: Against::new(first, second).changes,
+    let comparison = second.map(|second| {
+        let against = Against::new(first, second);
+        view::Comparison {
+            sentence: sentence(first, second),
+            costs: against.costs(),
+            differences: against.differences,
+            changes: against.changes,
+        }
     });
     Ok(view::Explained { title: format!("{app}{sizes}"), facts, comparison, versions })
 }

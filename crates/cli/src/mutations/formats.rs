@@ -13,7 +13,6 @@ use warploom::codegen::export::Manifest;
 use warploom::cost::Weights;
 use warploom::fuzz::Case;
 use warploom::interp::buffer::Buffer;
-use warploom::interp::picture::Format as PictureFormat;
 use warploom::interp::{npy, picture};
 use warploom::lang::files::{LINE, Limit, TEXT};
 use warploom::lang::{Pipeline, Realisation, Region, Type};
@@ -26,6 +25,7 @@ use warploom::tune::records::{Records, Trial};
 use warploom::tune::sample::{KernelUse, Origin, Sample, Shard, ShardWriter, Sizes, Status, Times};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::pictures::{pictures, png_files, pnm_files};
 use crate::device::Beside;
 use crate::execute;
 use crate::golden::Golden;
@@ -34,7 +34,7 @@ use crate::golden::Golden;
 type Reader = Box<dyn Fn(&Path, &[u8]) -> bool>;
 
 /// Generates a file that is meant to exhaust memory.
-type Bomb = fn() -> Vec<u8>;
+pub(super) type Bomb = fn() -> Vec<u8>;
 
 pub(super) struct Format {
     pub(super) name: &'static str,
@@ -47,10 +47,14 @@ pub(super) struct Format {
     pub(super) read: Reader,
 }
 
-pub(super) const NAMES: [&str; 20] = [
+pub(super) const NAMES: [&str; 24] = [
     "npy",
     "png",
     "pnm",
+    "bmp",
+    "jpeg",
+    "tiff",
+    "webp",
     "pipeline",
     "tensor",
     "params",
@@ -76,6 +80,10 @@ pub(super) fn format(name: &'static str, folder: &Path) -> Format {
         "npy" => npy_files(),
         "png" => png_files(),
         "pnm" => pnm_files(),
+        "bmp" => pictures("bmp", &["rgb.bmp", "rgba.bmp", "grey.bmp", "bits.bmp", "palette.bmp"]),
+        "jpeg" => pictures("jpeg", &["rgb.jpg", "progressive.jpg", "grey.jpg"]),
+        "tiff" => pictures("tiff", &["rgb.tif", "deflate.tif", "rgba.tif", "grey16.tif", "grey-alpha.tif"]),
+        "webp" => pictures("webp", &["rgb.webp", "rgba.webp", "lossy.webp", "lossy-alpha.webp"]),
         "pipeline" => pipelines(),
         "tensor" => comprehensions(),
         "params" => params(),
@@ -103,7 +111,11 @@ fn text(name: &'static str, whole: Vec<String>, read: impl Fn(&str) -> bool + 's
     binary(name, whole, move |bytes| read(&String::from_utf8_lossy(bytes)))
 }
 
-fn binary(name: &'static str, whole: Vec<Vec<u8>>, read: impl Fn(&[u8]) -> bool + 'static) -> Format {
+pub(super) fn binary(
+    name: &'static str,
+    whole: Vec<Vec<u8>>,
+    read: impl Fn(&[u8]) -> bool + 'static,
+) -> Format {
     Format {
         name,
         whole,
@@ -113,7 +125,7 @@ fn binary(name: &'static str, whole: Vec<Vec<u8>>, read: impl Fn(&[u8]) -> bool 
     }
 }
 
-fn ramp(extents: &[i64], ty: Type) -> Buffer {
+pub(super) fn ramp(extents: &[i64], ty: Type) -> Buffer {
     let bytes = Buffer::from_fn(Region::of_extents(extents), |at| at.iter().sum::<i64>() as u8).unwrap();
     picture::convert(&bytes, ty).unwrap()
 }
@@ -131,51 +143,6 @@ fn npy_files() -> Format {
         file(&[2, 2], Type::Bool),
     ];
     binary("npy", whole, |bytes| npy::read_from(bytes, "a.npy").is_ok())
-}
-
-fn read_picture(bytes: &[u8]) -> bool {
-    picture::read_from(bytes, "a.png").is_ok_and(|read| picture::convert(&read, Type::F32).is_ok())
-}
-
-fn png_files() -> Format {
-    let file = |extents: &[i64], ty| picture::write_to(&ramp(extents, ty), PictureFormat::Png).unwrap();
-    let whole = vec![
-        file(&[9, 5], Type::U8),
-        file(&[4, 3, 3], Type::U16),
-        file(&[16, 2, 4], Type::U8),
-        file(&[1, 1], Type::U16),
-    ];
-    Format { finish: with_png_checksums, ..binary("png", whole, read_picture) }
-}
-
-/// Corrects the checksums of all chunks of a PNG file, as far as they can be parsed.
-fn with_png_checksums(mut file: Vec<u8>) -> Vec<u8> {
-    let mut start = 8;
-    while let Some(&length) = file.get(start..).and_then(<[u8]>::first_chunk::<4>) {
-        let end = (u32::from_be_bytes(length) as usize).saturating_add(start + 8);
-        let Some(content) = file.get(start + 4..end) else { break };
-        let sum = !content.iter().fold(!0, |crc, byte| {
-            (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
-        });
-        let Some(place) = file.get_mut(end..end + 4) else { break };
-        place.copy_from_slice(&sum.to_be_bytes());
-        start = end + 4;
-    }
-    file
-}
-
-fn pnm_files() -> Format {
-    let file = |extents: &[i64], format| picture::write_to(&ramp(extents, Type::U16), format).unwrap();
-    let mut whole = vec![file(&[9, 5], PictureFormat::Pgm), file(&[4, 3, 3], PictureFormat::Ppm)];
-    let others = [
-        "P1 2 2 0 1 1 0",
-        "P2 2 1 255 7 255",
-        "P3 1 2 255 7 255 3 4 5 6",
-        "P4 8 2\nab",
-        "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nTUPLTYPE GRAYSCALE_ALPHA\nENDHDR\nab",
-    ];
-    whole.extend(others.map(|text| text.as_bytes().to_vec()));
-    binary("pnm", whole, read_picture)
 }
 
 fn app(name: &str) -> &'static App {
@@ -199,7 +166,7 @@ fn small(pipeline: &Pipeline) -> Realisation {
     })
 }
 
-fn repository(path: &str) -> PathBuf {
+pub(super) fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 

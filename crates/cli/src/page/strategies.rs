@@ -6,7 +6,7 @@ use warploom_report::{Fact, Section, Strategies, Table, TriedSubject};
 
 use super::columns;
 use super::source::{Content, Source};
-use crate::suite::strategies::{Results, cells, speed_cells, titles};
+use crate::suite::strategies::{Results, cells, notes, speed_cells, titles};
 use crate::table::Align;
 
 pub(super) fn sections(sources: &[Source]) -> Vec<Section> {
@@ -25,6 +25,8 @@ fn page(file: &str, results: &Results) -> Strategies {
     let subject = |subject: &Subject| TriedSubject {
         name: subject.subject.clone(),
         curves: subject.strategies.iter().map(curve).collect(),
+        optimum: subject.optimum_us,
+        notes: notes(subject),
         table: table(cells(subject, |_| false)),
     };
     Strategies {

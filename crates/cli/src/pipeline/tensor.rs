@@ -1,14 +1,12 @@
 //! Definitions in the notation of Tensor Comprehensions.
 
-use std::path::Path;
-
 use warploom::app::{App, Settings};
-use warploom::interp::files::read_any;
 use warploom::lang::{Pipeline, Region, files, infer};
 use warploom::tensor::{self, Definition};
 
 use super::file::{param, refused};
 use super::{Subject, Values};
+use crate::channels;
 use crate::error::Error;
 use crate::inputs::{self, Given};
 use crate::names::Kind;
@@ -97,10 +95,7 @@ fn sizes_of_files(definition: &Definition, files: &[String]) -> Result<Sizes, Er
     let unbuilt = App::new(definition.name(), |_| Pipeline::new("", []));
     let mut shapes = Vec::new();
     for (name, file) in inputs::assign(&unbuilt, Kind::Input, &names, files)? {
-        if !Path::new(file).exists() {
-            return Err(Error::NoFile { file: file.to_owned() });
-        }
-        shapes.push((name, shape(read_any(file)?.region())));
+        shapes.push((name, shape(channels::read(file)?.0.region())));
     }
     sizes_of(definition, &shapes)
 }

@@ -28,9 +28,6 @@ use crate::pipeline;
 use crate::progress::Progress;
 use crate::tune::{Start, Tunable, basis_of, kind, range_of, stop_on_interrupt};
 
-/// A database that is not kept.
-pub(super) const NOWHERE: &str = ":memory:";
-
 /// Everything that the apps of one run share.
 pub(super) struct Runner<'a> {
     arguments: &'a Arguments,
@@ -43,8 +40,8 @@ pub(super) struct Runner<'a> {
 impl<'a> Runner<'a> {
     pub fn open(arguments: &'a Arguments) -> Result<Runner<'a>, Error> {
         let bench = arguments.measuring.open()?;
-        let records = Records::open(&arguments.records)?;
         let start = Start::new(&arguments.first, bench.device())?;
+        let records = arguments.records.as_ref().map_or_else(Records::in_memory, Records::open)?;
         Ok(Runner { arguments, bench, records, start, stop: stop_on_interrupt() })
     }
 
@@ -133,6 +130,7 @@ impl Arguments {
         let task = self.task(&tunable, start, stop, self.time_limit.map(|limit| started + limit));
         let mut hear = |event: &Event<'_>| {
             if let Event::Measured { progress: so_far, .. } = event {
+                progress.set_part(so_far.done as f64 / so_far.expected.max(1) as f64);
                 progress.set_message(format!("{}: {}/{} trials", app.name, so_far.done, so_far.expected));
             }
         };
@@ -151,7 +149,7 @@ impl Arguments {
                 // The app gets a final time even if the time limit has passed or the run was interrupted.
                 let never = AtomicBool::new(false);
                 let last = Task { deadline: None, stop: &never, small: task.small.clone(), ..task };
-                let mut afresh = Records::open(NOWHERE)?;
+                let mut afresh = Records::in_memory()?;
                 let timed = given(&last, vec![found], bench, &mut afresh, &mut |_| {})?;
                 lost(&timed)?;
                 (schedule, timed)

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use warploom::app::App;
+use warploom::strategy::Error as StrategyError;
 use warploom::tune::compare::Curve;
 use warploom::tune::explore::{self, ExploreOptions, MODEL};
 use warploom::tune::landscape::Contender;
@@ -23,7 +24,7 @@ use crate::progress::{Progress, Unit};
 use crate::tune::{Spaces, Tunable};
 use report::Report;
 
-pub(crate) use report::{Report as Results, SCHEMA, cells, speed_cells, titles};
+pub(crate) use report::{Report as Results, SCHEMA, cells, notes, speed_cells, titles};
 
 /// What stands for all strategies.
 const ALL: &str = "all";
@@ -38,7 +39,10 @@ enum Wanted {
 fn read(text: &str) -> Result<Wanted, String> {
     match text {
         ALL => Ok(Wanted::All),
-        text => Contender::parse(text).map(Wanted::One).map_err(|error| error.to_string()),
+        text => Contender::parse(text).map(Wanted::One).map_err(|error| match error {
+            StrategyError::UnknownStrategy { .. } => format!("{error}; `{ALL}` stands for all of them"),
+            error => error.to_string(),
+        }),
     }
 }
 
@@ -57,7 +61,7 @@ pub(super) struct Comparing {
     /// Number of runs of a strategy: with --seed, with the next integer, ...
     #[arg(long, value_name = "N", default_value_t = 5)]
     seeds: u64,
-    /// Run them on these recorded landscapes, separated by commas, instead of on a GPU
+    /// Run them on these recorded landscapes, or folders of them, separated by commas, instead of on a GPU
     #[arg(
         long,
         value_name = "FILES",

@@ -26,6 +26,8 @@ pub(crate) struct Progress<'a> {
     json: bool,
     shown: progress::Progress,
     iterates: bool,
+    /// Whether the first trials have been chosen.
+    planned: bool,
     /// What predicts the times of trials.
     model: Option<&'a dyn CostModel>,
     first_best: Option<f64>,
@@ -56,6 +58,7 @@ impl<'a> Progress<'a> {
             json,
             shown,
             iterates,
+            planned: false,
             model: None,
             first_best: None,
             learned: String::new(),
@@ -94,6 +97,11 @@ impl<'a> Progress<'a> {
                     self.shown.set_label(format!("iteration {}/{of}", iteration + 1));
                 }
                 self.shown.set_message("searching");
+            }
+            // The search at the start is no trial.
+            Event::Planned { .. } if !self.iterates && !self.planned => {
+                self.planned = true;
+                self.shown.restart_pace();
             }
             Event::Exploring { templates, .. } => {
                 self.shown.say(&format!("the space has {}", show::count(*templates, "template")));

@@ -42,7 +42,7 @@ pub(crate) struct Spaces {
     #[arg(long, value_name = "FILE")]
     template: Vec<PathBuf>,
     /// What may change in a structure
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Axes::All)]
+    #[arg(long = "open", alias = "axes", value_name = "WHAT", value_enum, default_value_t = Axes::All)]
     axes: Axes,
     /// Measure schedules that spill registers too, instead of counting them as failed
     #[arg(long)]

@@ -53,8 +53,9 @@ impl Browser {
     /// A browser with the trace of a pipeline with tiles in shared memory and registers.
     fn with_trace() -> Option<Browser> {
         let schedules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/schedules");
-        let run =
-            format!("run unsharp --schedule {schedules} --size 40x30 --device h200 --trace report.html");
+        let run = format!(
+            "run unsharp --generate --schedule {schedules} --size 40x30 --device h200 --trace report.html"
+        );
         Browser::with(Place::new, &[&run])
     }
 

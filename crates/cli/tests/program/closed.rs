@@ -22,7 +22,7 @@ fn every_command_ends_without_a_panic_where_nobody_reads_its_results() {
         "apps",
         "apps --json",
         "graph blur",
-        "run blur --size 64x48",
+        "run blur --size 64x48 --generate",
         "compile blur --size 64x48 --schedule default",
         "explain blur --size 64x48 --schedule default",
         "verify golden",

@@ -67,14 +67,14 @@ fn a_note_is_said_once_for_what_runs_and_never_for_the_rest() {
     place.copy_golden(&["hist", "unsharp"]);
     for command in [
         "sim blur --schedule default --size 64x48",
-        "run blur --on sim --schedule default --size 64x48",
+        "run blur --generate --on sim --schedule default --size 64x48",
         "verify golden --on sim --schedule default",
         "fuzz --pipelines 1 --schedules 1",
     ] {
         assert_eq!(succeeded(&place.run(command)).err, NO_GPU, "{command}");
         assert_eq!(succeeded(&place.run(&format!("{command} --device t4"))).err, "", "{command}");
     }
-    for command in ["run blur --size 64x48", "verify golden", "devices --presets"] {
+    for command in ["run blur --size 64x48 --generate", "verify golden", "devices --presets"] {
         assert_eq!(succeeded(&place.run(command)).err, "", "{command}");
     }
     let described = place.run("devices --describe auto");

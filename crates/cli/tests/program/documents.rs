@@ -40,7 +40,7 @@ const MORE: [(&str, &str); 3] = [
 ];
 
 /// The flag of a suite that is not of apps.
-const OPERATORS: &str = "--set operators";
+const OPERATORS: &str = "--of operators";
 
 /// Commands that the program has only if it can train.
 const TRAINING: [&str; 3] = ["collect", "train", "evaluate"];
@@ -95,6 +95,8 @@ fn pictures_in_the_readme_are_real() {
     for line in commands(&text).iter().filter(|line| line.contains("picture.png")) {
         page.run(line);
     }
+    // What one command writes, the others take, grey as it is.
+    page.run("warploom run unsharp --input picture.png -o sharp.png");
     for name in ["picture.png", "smooth.png"] {
         let kept = repository().join("docs/pictures").join(name);
         assert!(text.contains(&format!("(docs/pictures/{name})")), "the README does not show {name}");

@@ -233,6 +233,15 @@ fn two_schedules_are_compared() {
         text.contains("unsharp.schedule is predicted to be ") && text.contains(" faster than default: "),
         "{text}"
     );
+    for line in [
+        "what default does otherwise:",
+        "  gray: in a kernel of its own, not in shared memory of the kernel output",
+        "what that costs:",
+        "  launches: 5, not 1",
+    ] {
+        assert!(text.lines().any(|shown| shown == line), "{line}\n{text}");
+    }
+    assert!(text.contains("  written to global memory: ") && text.contains("\n  kernel "), "{text}");
     assert!(text.contains("\nplace kernel\n") && text.contains("put 4\n  kernel output "), "{text}");
     assert!(!text.contains("(overlapped)"), "the kernels are not listed");
     let report = place.json(&format!("{command} --json"));
@@ -240,6 +249,9 @@ fn two_schedules_are_compared() {
     assert_eq!((&against["schedule"], &against["kernels"]), (&"default".into(), &5.into()));
     assert!(against["predicted_us"].as_f64() > report["predicted_us"].as_f64(), "{against}");
     assert!(against["changes"].as_array().unwrap().len() > 3);
+    assert!(against["differences"].as_array().unwrap().len() > 3, "{against}");
+    let launches = &against["costs"][0];
+    assert_eq!((&launches["first"], &launches["second"]), (&1.0.into(), &5.0.into()), "{launches}");
 
     let same = place.run("explain blur --schedule default --against default");
     assert!(same.out.ends_with("\nBoth are predicted to take the same time.\n"), "{}", same.out);

@@ -52,7 +52,7 @@ fn a_file_runs_as_the_app_does() {
         let output = format!("{}.npy", subject.replace('.', "_"));
         let input = "--input input=in.npy";
         if subject == "brighten" {
-            assert_eq!(place.run("run copy --size 40x30 -o in.npy").code, 0);
+            assert_eq!(place.run("run copy --size 40x30 --generate -o in.npy").code, 0);
         }
         let report = place.json(&format!("run {subject} {input} -o output={output} --json"));
         assert_eq!((&report["app"], &report["inputs"][0]["file"]), (&"brighten".into(), &"in.npy".into()));

@@ -43,6 +43,7 @@ fn the_simulator_counts() {
 
 #[test]
 fn a_run_can_be_simulated() {
-    let ran = Place::new().run(&format!("run blur --size 40x30 --on sim --schedule {}", schedules()));
+    let ran =
+        Place::new().run(&format!("run blur --size 40x30 --generate --on sim --schedule {}", schedules()));
     assert!(ran.out.contains("on the simulator"), "{}", ran.out);
 }

@@ -28,6 +28,8 @@ mod mistakes;
 mod model;
 mod names;
 mod operators;
+#[cfg(unix)]
+mod outputs;
 mod page;
 mod place;
 #[cfg(unix)]

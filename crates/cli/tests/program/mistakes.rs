@@ -159,15 +159,17 @@ fn files_that_do_not_fit() {
     npy::write(place.path("tiny.npy"), &zeros(Type::U16, &[8, 8])).unwrap();
     npy::write(place.path("long.npy"), &zeros(Type::F32, &[9, 8])).unwrap();
     npy::write(place.path("good.npy"), &zeros(Type::F32, &[16, 12, 3])).unwrap();
-    picture::write(place.path("gray.png"), &zeros(Type::U8, &[16, 12])).unwrap();
+    let colours = Buffer::from_fn(Region::of_extents(&[16, 12, 3]), |at| at[2] as u8).unwrap();
+    picture::write(place.path("colours.png"), &colours).unwrap();
     picture::write(place.path("clear.png"), &zeros(Type::U8, &[16, 12, 4])).unwrap();
     assert_answers!(
         &place,
         &[
             "run harris --input u8.npy",
             "run harris --input flat.npy",
-            "run harris --input gray.png",
+            "run blur --input colours.png",
             "run harris --input clear.png",
+            "run blur --input clear.png:blue",
             "run harris --input good.npy --size 16x13",
             "run camera_pipe --input tiny.npy",
             "run cuda_mat_mul --input long.npy",

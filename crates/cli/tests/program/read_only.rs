@@ -11,12 +11,12 @@ use crate::place::{Place, Ran};
 /// Somebody who owns nothing.
 const NOBODY: u32 = 65534;
 
-fn set_mode(path: &Path, mode: u32) {
+pub fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
 /// Runs the program as somebody whom the modes of files hold for.
-fn run(place: &Place, arguments: &str) -> Ran {
+pub fn run(place: &Place, arguments: &str) -> Ran {
     let program = place.path("program");
     let mut command = Command::new(&program);
     command.args(arguments.split_whitespace()).current_dir(place.path("")).env("WARPLOOM_CACHE_DIR", "");

@@ -1,5 +1,7 @@
 //! `warploom run` on generated inputs, arrays and pictures.
 
+use std::path::Path;
+
 use crate::place::Place;
 use serde_json::json;
 use warploom::interp::buffer::Buffer;
@@ -14,7 +16,7 @@ fn ramp(extents: &[i64]) -> Buffer {
 #[test]
 fn a_generated_input_is_run() {
     let place = Place::new();
-    let ran = place.run("run harris --size 64x48");
+    let ran = place.run("run harris --size 64x48 --generate");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     assert!(ran.out.starts_with("harris at W=64, H=48: "), "{}", ran.out);
     assert!(ran.out.contains("output  58x42  f32 "), "{}", ran.out);
@@ -24,7 +26,7 @@ fn a_generated_input_is_run() {
 fn the_seed_decides() {
     let place = Place::new();
     let mean = |seed: u32| {
-        let report = place.json(&format!("run unsharp --size 24x16 --seed {seed} --json"));
+        let report = place.json(&format!("run unsharp --size 24x16 --generate --seed {seed} --json"));
         assert_eq!(report["seed"], seed);
         report["outputs"][0]["mean"].clone()
     };
@@ -51,9 +53,108 @@ fn a_picture_becomes_a_picture() {
 }
 
 #[test]
+fn inputs_are_made_up_only_if_that_is_asked_for() {
+    let place = Place::new();
+    let answer = |arguments: &str| {
+        let ran = place.run(arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments}: {}", ran.err);
+        ran.err
+    };
+    assert_eq!(
+        answer("run harris --size 64x48"),
+        "error: `harris` lacks 1 input: `input`; give files, as in --input input=FILE, or add --generate for made-up data\n"
+    );
+    npy::write(place.path("a.npy"), &ramp(&[8, 8, 3])).unwrap();
+    let both = answer("run bgu --size 33x17,w=5,h=3 -o out.png");
+    assert!(both.contains("lacks 3 inputs: `") && both.contains("`, `"), "{both}");
+    assert!(answer("run blur --size 8x8 --trace page.html").contains("add --generate"));
+    let some = Buffer::zeros(Type::F32, Region::of_extents(&[5, 3, 3, 3])).unwrap();
+    npy::write(place.path("filter.npy"), &some).unwrap();
+    let one = answer("run conv_layer --input filter=filter.npy");
+    assert!(one.contains("lacks 2 inputs: `bias`, `input`"), "{one}");
+    picture::write(place.path("in.png"), &ramp(&[31, 17, 3])).unwrap();
+    assert_eq!(
+        answer("run unsharp --input in.png --generate"),
+        "error: --generate has no effect here: every input has a file; remove it\n"
+    );
+    assert!(!place.path("out.png").exists() && !place.path("page.html").exists());
+}
+
+#[test]
+fn pictures_get_the_channels_of_the_input() {
+    let place = Place::new();
+    let colours =
+        Buffer::from_fn(Region::of_extents(&[9, 7, 3]), |at| (20 * at[0] + 60 * at[2]) as u8).unwrap();
+    picture::write(place.path("grey.png"), &ramp(&[9, 7])).unwrap();
+    picture::write(place.path("rgb.png"), &colours).unwrap();
+    let opaque = picture::with_channels(&colours, 4, picture::Loss::Nothing).unwrap();
+    picture::write(place.path("opaque.png"), &opaque).unwrap();
+    let mut clear = opaque.clone();
+    *clear.as_mut_slice::<u8>().unwrap().last_mut().unwrap() = 7;
+    picture::write(place.path("clear.png"), &clear).unwrap();
+    let repeated = picture::with_channels(&ramp(&[9, 7]), 3, picture::Loss::Nothing).unwrap();
+    picture::write(place.path("repeated.png"), &repeated).unwrap();
+    let luma = picture::with_channels(&colours, 1, picture::Loss::Colours).unwrap();
+    picture::write(place.path("luma.png"), &luma).unwrap();
+    let output = |app: &str, input: &str| {
+        let ran = place.run(&format!("run {app} --input {input} -o out.npy"));
+        assert_eq!(ran.code, 0, "{app} {input}: {}", ran.err);
+        npy::read(place.path("out.npy")).unwrap()
+    };
+    for (app, input, same) in [
+        ("unsharp", "opaque.png", "rgb.png"),
+        ("unsharp", "clear.png:rgb", "rgb.png"),
+        ("unsharp", "grey.png", "repeated.png"),
+        ("copy", "repeated.png", "grey.png"),
+        ("copy", "rgb.png:grey", "luma.png"),
+        ("copy", "clear.png:gray", "luma.png"),
+    ] {
+        assert_eq!(output(app, input), output(app, same), "{app} {input}");
+    }
+    let refused = place.run("run copy --input rgb.png -o other.png");
+    assert_eq!(
+        (refused.code, refused.err.as_str()),
+        (
+            2,
+            "error: input `input` of `copy` takes 1 channel, and converting rgb.png would lose the colours; write \
+             rgb.png:grey to convert it all the same\n"
+        )
+    );
+    assert!(place.run("run unsharp --input clear.png").err.contains("write clear.png:rgb"));
+}
+
+#[cfg(feature = "pictures")]
+#[test]
+fn common_pictures_are_inputs() {
+    let place = Place::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../interp/tests/pictures");
+    for name in ["rgb.jpg", "progressive.jpg", "rgb.tif", "rgb.webp", "rgb.bmp", "grey16.tif", "rgba.tif:rgb"]
+    {
+        let file = folder.join(name).display().to_string();
+        let ran = place.run(&format!("run unsharp --input {file} -o out.png"));
+        assert_eq!(ran.code, 0, "{name}: {}", ran.err);
+        assert_eq!(picture::read(place.path("out.png")).unwrap().region().extents(), [21, 13, 3], "{name}");
+    }
+}
+
+#[cfg(not(feature = "pictures"))]
+#[test]
+fn pictures_that_are_left_out_are_named() {
+    let place = Place::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../interp/tests/pictures/rgb.jpg");
+    let ran = place.run(&format!("run unsharp --input {} -o out.png", file.display()));
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err.contains("it is JPEG, which this program was built without (the feature `pictures`)"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
 fn an_array_is_what_it_was() {
     let place = Place::new();
-    let ran = place.run("run hist --size 19x23 -o output=out.npy");
+    let ran = place.run("run hist --size 19x23 --generate -o output=out.npy");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     let first = npy::read(place.path("out.npy")).unwrap();
     assert_eq!(first.region().extents(), [19, 23, 3]);
@@ -80,7 +181,7 @@ fn every_size_follows_from_files() {
     let zeros = |extents: &[i64]| Buffer::zeros(Type::F32, Region::of_extents(extents)).unwrap();
     npy::write(place.path("in.npy"), &zeros(&[3, 9, 7, 2])).unwrap();
     npy::write(place.path("filter.npy"), &zeros(&[5, 3, 3, 3])).unwrap();
-    let report = place.json("run conv_layer --input filter=filter.npy --input in.npy --json");
+    let report = place.json("run conv_layer --input filter=filter.npy --input in.npy --generate --json");
     assert_eq!(report["settings"], json!({ "N": 2.0, "CI": 3.0, "CO": 5.0, "W": 7.0, "H": 5.0 }));
 }
 
@@ -99,7 +200,7 @@ fn odd_sizes_run() {
         "bgu --size 33x17,w=5,h=3",
     ];
     for arguments in runs {
-        let report = place.json(&format!("run {arguments} --json"));
+        let report = place.json(&format!("run {arguments} --generate --json"));
         assert!(report["outputs"][0]["max"].is_number(), "{arguments}: {report}");
     }
 }

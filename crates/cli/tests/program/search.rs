@@ -102,7 +102,7 @@ fn every_command_can_search() {
     let place = Place::new();
     let sim = place.run("sim copy --size 64x48 --schedule search");
     assert!(sim.code == 0 && sim.out.contains("bit for bit"), "{}", sim.err);
-    let run = place.run("run copy --size 64x48 --on sim --schedule search:3");
+    let run = place.run("run copy --size 64x48 --generate --on sim --schedule search:3");
     assert_eq!(run.code, 0, "{}", run.err);
     let explained = place.run("explain copy --size 64x48 --schedule search:3");
     let compiled = place.run("compile copy --size 64x48 --seed 3 --emit nest");

@@ -47,7 +47,7 @@ fn every_command_takes_a_definition() {
         let at = format!("nets.tc --def {case}");
         let commands = [
             format!("graph {at}"),
-            format!("run {at}"),
+            format!("run {at} --generate"),
             format!("sim {at} --schedule default"),
             format!("sim {at} --schedule search"),
             format!("sim {at} --schedule random:3"),

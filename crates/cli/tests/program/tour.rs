@@ -36,9 +36,9 @@ fn every_command_takes_an_app_and_a_file() {
         let at = format!("{subject} --size 64x48");
         let all = [
             format!("graph {subject}"),
-            format!("run {at}"),
-            format!("run {at} --on sim --schedule default -o {name}.npy"),
-            format!("run {at} --trace {name}-trace.html --schedule default"),
+            format!("run {at} --generate"),
+            format!("run {at} --generate --on sim --schedule default -o {name}.npy"),
+            format!("run {at} --generate --trace {name}-trace.html --schedule default"),
             format!("sim {at} --schedule random:1 --counters"),
             format!("compile {at} {QUICK} --device a100 -o out"),
             format!("explain {at} --schedule out"),

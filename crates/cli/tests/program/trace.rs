@@ -11,7 +11,7 @@ const SCHEDULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/schedul
 const MOST: usize = 2_000_000;
 
 fn traced(place: &Place, arguments: &str) -> String {
-    let report = place.json(&format!("run {arguments} --device h200 --trace out.html --json"));
+    let report = place.json(&format!("run {arguments} --generate --device h200 --trace out.html --json"));
     let html = fs::read_to_string(place.path("out.html")).unwrap();
     assert_eq!((&report["schema"], &report["on"]), (&"warploom.run/1".into(), &"sim".into()));
     assert_eq!(report["trace"]["file"], "out.html");
@@ -49,7 +49,8 @@ fn a_trace_needs_neither_a_backend_nor_a_schedule() {
     let place = Place::new();
     let html = traced(&place, "blur --size 32x24");
     assert!(html.contains("<dt>schedule</dt><dd>found by the search, seed 0</dd>"));
-    let ran = place.run("run blur --size 32x24 --schedule default --device h200 --trace out.html -o out.npy");
+    let ran = place
+        .run("run blur --size 32x24 --generate --schedule default --device h200 --trace out.html -o out.npy");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     assert!(ran.out.contains(" on the simulator\n"), "{}", ran.out);
     assert!(ran.out.contains("\nout.html: ") && ran.out.contains(" steps, "), "{}", ran.out);
@@ -70,14 +71,16 @@ fn a_trace_of_many_steps_says_what_one_is() {
 #[test]
 fn what_a_page_has_no_room_for_is_refused() {
     let place = Place::new();
-    let ran = place.run(&format!("run harris --schedule {SCHEDULES} --device h200 --trace out.html"));
+    let ran =
+        place.run(&format!("run harris --generate --schedule {SCHEDULES} --device h200 --trace out.html"));
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     assert_eq!(
         ran.err,
         "error: the trace of harris at W=1536, H=2560 is too large for a page, which has room for about 1 MB of steps; \
          give a smaller --size\n"
     );
-    let ran = place.run("run harris --schedule default --size 400x400 --device h200 --trace out.html");
+    let ran =
+        place.run("run harris --generate --schedule default --size 400x400 --device h200 --trace out.html");
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.ends_with("give a smaller --size\n"), "{}", ran.err);
     assert!(!place.path("out.html").exists());

@@ -64,7 +64,7 @@ fn no_escape_reaches_a_pipe() {
         COMPILE,
         TUNE,
         "-v compile blur --size 64x48 --samples 2",
-        "run harris --size 64x48",
+        "run harris --size 64x48 --generate",
         "verify golden",
         "verify golden --on sim --schedule default",
         "fuzz --pipelines 5 --schedules 1",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use warploom::target::Device;
-use warploom::tune::compare::{Comparison, Curve, Mean, Subject};
+use warploom::tune::compare::{Apart, Comparison, Curve, Mean, Subject};
 use warploom_report::geometric_mean;
 
 use crate::error::Error;
@@ -81,6 +81,11 @@ impl Report {
         self.relative = names.iter().map(relative).collect();
     }
 
+    /// Says which time is the best that there is on a subject, in microseconds.
+    pub fn set_optimum(&mut self, subject: &str, best_us: f64) {
+        self.comparison.set_optimum(subject, best_us);
+    }
+
     /// The number of runs so far.
     pub fn runs(&self) -> usize {
         let strategies = self.comparison.subjects.iter().flat_map(|subject| &subject.strategies);
@@ -135,7 +140,9 @@ impl Report {
         let titles: Vec<(&str, Align)> =
             titles.iter().map(|(title, align)| (title.as_str(), *align)).collect();
         let subject = |subject: &Subject| {
-            format!("\n{}\n{}", subject.subject, table::whole(&titles, &cells(subject, |_| false)))
+            let table = table::whole(&titles, &cells(subject, |_| false));
+            let notes: String = notes(subject).iter().map(|note| format!("{note}\n")).collect();
+            format!("\n{}\n{table}{notes}", subject.subject)
         };
         let subjects: String = self.comparison.subjects.iter().map(subject).collect();
         let relative = self.relative_to_base(|rows| table::whole(&titles, rows));
@@ -148,7 +155,8 @@ impl Report {
             titles.iter().map(|(title, align)| (title.as_str(), *align)).collect();
         let subject = |subject: &Subject| {
             let rows = cells(subject, |mean| is_best(subject, mean));
-            format!("\n## {}\n\n{}", subject.subject, table::markdown(&titles, &rows))
+            let notes: String = notes(subject).iter().map(|note| format!("\n{note}\n")).collect();
+            format!("\n## {}\n\n{}{notes}", subject.subject, table::markdown(&titles, &rows))
         };
         let subjects: String = self.comparison.subjects.iter().map(subject).collect();
         let relative = self.relative_to_base(|rows| format!("\n{}", table::markdown(&titles, rows)));
@@ -198,6 +206,30 @@ pub(crate) fn cells(subject: &Subject, bold: impl Fn(&Mean) -> bool) -> Vec<Vec<
         std::iter::once(compared.strategy.clone()).chain(compared.at.iter().map(cell)).collect()
     };
     subject.strategies.iter().map(row).collect()
+}
+
+/// What is known beyond the times of a subject: the best that there is, and how sure the order of the best two is.
+pub(crate) fn notes(subject: &Subject) -> Vec<String> {
+    let optimum = subject
+        .optimum_us
+        .map(|us| format!("Known optimum: {us:.2} us, the best of all points of the landscape."));
+    optimum.into_iter().chain(subject.apart.as_ref().map(apart)).collect()
+}
+
+fn apart(Apart { best, second, trials, seeds, needed }: &Apart) -> String {
+    let pair = format!("`{best}` and `{second}`, the best two after {}", show::count(*trials, "trial"));
+    match needed {
+        None => format!("{pair}, have the same mean over {}.", show::count(*seeds, "seed")),
+        Some(needed) => {
+            let verdict = if needed <= seeds { "enough" } else { "too few" };
+            format!(
+                "To tell apart {pair}, takes about {} each (two-sample z test at 95 %, power 80 %, with the spread seen \
+                 here); {} {verdict}.",
+                show::count(*needed, "seed"),
+                if *seeds == 1 { "1 is".to_owned() } else { format!("{seeds} are") }
+            )
+        }
+    }
 }
 
 /// The rows of the table of relative speeds.
@@ -256,6 +288,29 @@ mod tests {
             markdown.contains("| random | **9.00** | **9.00** |\n| opevo | **9.00** |"),
             "equal: {markdown}"
         );
+    }
+
+    #[test]
+    fn the_optimum_and_the_seeds_of_a_difference_are_said() {
+        let mut report = Report::new(&Device::preset("h200").unwrap(), &[], "2026-11-17".into(), 50);
+        report.set_optimum("mm", 7.25);
+        for (seed, (random, opevo)) in [(11.0, 10.0), (10.0, 9.0), (12.0, 11.0)].into_iter().enumerate() {
+            report.add("mm", "random", Curve::new(seed as u64, &[Some(random)]));
+            report.add("mm", "opevo", Curve::new(seed as u64, &[Some(opevo)]));
+        }
+        let optimum = "Known optimum: 7.25 us, the best of all points of the landscape.";
+        let seeds = "To tell apart `opevo` and `random`, the best two after 50 trials, takes about 16 seeds each \
+                     (two-sample z test at 95 %, power 80 %, with the spread seen here); 3 are too few.";
+        for text in [report.text(), report.markdown()] {
+            assert!(
+                text.lines().any(|line| line == optimum) && text.lines().any(|line| line == seeds),
+                "{text}"
+            );
+        }
+        let mut json = Vec::new();
+        report::json(&mut json, SCHEMA, &report).unwrap();
+        let back: Report = serde_json::from_slice(&json).unwrap();
+        assert_eq!(back.comparison, report.comparison);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::super::Arguments;
 use super::{Report, Wanted};
 use crate::date;
 use crate::error::{Error, Kind};
+use crate::folder::files_of;
 use crate::progress::{Progress, Unit};
 use crate::tune::Start;
 
@@ -26,7 +27,7 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
         );
         return Err(Error::Tune(text, Kind::Usage));
     }
-    let landscapes = read_all(&comparing.landscapes)?;
+    let landscapes = read_all(&files_of(&comparing.landscapes, &["landscape"])?)?;
     let trials = comparing.trials.max(1);
     let seeds = comparing.seeds(arguments.seed);
     let Some((_, first)) = landscapes.first() else { return Ok(()) };
@@ -36,6 +37,9 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     progress.set_length((landscapes.len() * strategies.len() * seeds.len()) as u64);
     for (name, landscape) in &landscapes {
         progress.set_message(name.clone());
+        if let Some(best) = landscape.times_us().first() {
+            report.set_optimum(name, *best);
+        }
         let start = Start::new(&arguments.first, &landscape.source.device)?;
         for contender in &strategies {
             let played = landscape.compare(slice::from_ref(contender), &seeds, trials, &*start.model)?;

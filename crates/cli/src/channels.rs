@@ -1,0 +1,115 @@
+//! Pictures with other channels than an input takes. A conversion that loses nothing is made; any other has to be asked
+//! for after the file's name, as in `photo.jpg:grey`.
+
+use std::path::Path;
+
+use warploom::app::{App, Settings};
+use warploom::interp::buffer::Buffer;
+use warploom::interp::files::{self, FileError};
+use warploom::interp::picture::{self, Loss, PictureError};
+
+use crate::error::Error;
+use crate::settings::change;
+
+/// The conversions that can be asked for, and what they may lose.
+const ASKED: [(&str, usize, Loss); 3] =
+    [("grey", 1, Loss::Colours), ("gray", 1, Loss::Colours), ("rgb", 3, Loss::Alpha)];
+
+/// A conversion: the number of channels, and what it may lose.
+type Asked = (usize, Loss);
+
+/// Splits `FILE:grey` and `FILE:rgb`. A file that has such a name itself is taken as it is.
+fn split(file: &str) -> (&str, Option<Asked>) {
+    let asked = ASKED.iter().find_map(|(name, channels, loss)| {
+        let file = file.strip_suffix(name)?.strip_suffix(':')?;
+        Some((file, Some((*channels, *loss))))
+    });
+    asked.filter(|_| !Path::new(file).exists()).unwrap_or((file, None))
+}
+
+/// The number of channels of pictures that an input takes; `None` if it takes any number, or no pictures.
+fn taken_by(app: &App, input: &str, dimensions: usize) -> Option<usize> {
+    match dimensions {
+        2 => Some(1),
+        3 => {
+            let settings = Settings::defaults(app);
+            let channels = |settings: &Settings| Some(app.shapes_at(settings).input(input)?.0.get(2)?.extent);
+            let fixed = channels(&settings)?;
+            let grows = app.sizes.iter().any(|size| {
+                let mut larger = settings.clone();
+                change(&mut larger, &size.name, settings.number(&size.name) + 1.0);
+                channels(&larger) != Some(fixed)
+            });
+            usize::try_from(fixed).ok().filter(|fixed| !grows && matches!(fixed, 3 | 4))
+        }
+        _ => None,
+    }
+}
+
+/// Reads `FILE`, `FILE:grey` or `FILE:rgb`. Returns the file too, and whether a conversion was asked for.
+pub(crate) fn read(given: &str) -> Result<(Buffer, &str, bool), Error> {
+    let (file, asked) = split(given);
+    if !Path::new(file).exists() {
+        return Err(Error::NoFile { file: file.to_owned() });
+    }
+    let buffer = files::read_any(file)?;
+    let Some((channels, may)) = asked else { return Ok((buffer, file, false)) };
+    let converted = picture::with_channels(&buffer, channels, may);
+    Ok((converted.map_err(|problem| unreadable(file, problem))?, file, true))
+}
+
+fn unreadable(file: &str, problem: PictureError) -> Error {
+    FileError::ReadPicture { name: file.to_owned(), problem }.into()
+}
+
+/// A picture with the channels that an input takes, if that loses nothing.
+pub(crate) fn fitted(
+    picture: Buffer,
+    file: &str,
+    (app, input, dimensions): (&App, &str, usize),
+) -> Result<Buffer, Error> {
+    let found = picture.region().extents().get(2).map_or(1, |channels| *channels as usize);
+    let Some(taken) = taken_by(app, input, dimensions).filter(|taken| *taken != found) else {
+        return Ok(picture);
+    };
+    picture::with_channels(&picture, taken, Loss::Nothing).map_err(|problem| match problem {
+        PictureError::Lossy { lost, channels } => Error::Channels {
+            app: app.name.clone(),
+            file: file.to_owned(),
+            input: input.to_owned(),
+            channels,
+            lost,
+            suffix: if taken == 1 { "grey" } else { "rgb" },
+        },
+        problem => unreadable(file, problem),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversion_follows_a_colon() {
+        assert_eq!(split("a.png"), ("a.png", None));
+        assert_eq!(split("a:b.png:grey"), ("a:b.png", Some((1, Loss::Colours))));
+        assert_eq!(split("a.png:rgb"), ("a.png", Some((3, Loss::Alpha))));
+        assert_eq!(split("grey"), ("grey", None));
+        assert_eq!(split("a.png:blue"), ("a.png:blue", None));
+    }
+
+    #[test]
+    fn inputs_take_the_channels_of_their_app() {
+        let taken = |name: &str, input: &str| {
+            let app =
+                warploom_apps::APPS.iter().chain(warploom_apps::BASICS.iter()).find(|app| app.name == name);
+            let app = app.unwrap();
+            let pipeline = app.pipeline(&Settings::defaults(app)).unwrap();
+            taken_by(app, input, pipeline.inputs()[pipeline.input_named(input).unwrap()].dimensions)
+        };
+        assert_eq!(taken("unsharp", "input"), Some(3));
+        assert_eq!(taken("blur", "input"), Some(1));
+        assert_eq!(taken("interpolate", "input"), Some(4));
+        assert_eq!(taken("conv_layer", "input"), None);
+    }
+}

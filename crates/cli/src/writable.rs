@@ -1,0 +1,86 @@
+//! Checks that results can be written before they are computed, without creating anything.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use warploom::tune::records::Records;
+
+use crate::error::Error;
+
+/// A place that a command will write to.
+pub(crate) enum Output<'a> {
+    /// A folder, which is created if it is missing.
+    Folder(&'a Path),
+    /// A file in a folder that exists.
+    File(&'a Path),
+    /// A database of trials.
+    Records(&'a Path),
+}
+
+impl Output<'_> {
+    /// Returns the error that writing is sure to end in, as far as that is known now.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self {
+            Output::Folder(folder) => check_folder(folder),
+            Output::File(file) => check_file(file),
+            Output::Records(file) => Ok(Records::check(file)?),
+        }
+    }
+}
+
+/// The folder of `-o`, if it is given.
+pub(crate) fn folder(folder: &Option<PathBuf>) -> Vec<Output<'_>> {
+    folder.iter().map(|folder| Output::Folder(folder)).collect()
+}
+
+fn check_folder(folder: &Path) -> Result<(), Error> {
+    let failed = |error| Error::Write { path: folder.display().to_string(), error };
+    let here = Path::new(".");
+    let all = folder.ancestors().map(|part| if part.as_os_str().is_empty() { here } else { part });
+    // A link that leads nowhere exists too: no folder can be created there.
+    let Some(nearest) = all.into_iter().find(|part| part.symlink_metadata().is_ok()) else { return Ok(()) };
+    match nearest.is_dir() {
+        true => check_access(nearest).map_err(failed),
+        false => Err(Error::NotAFolder {
+            folder: folder.display().to_string(),
+            file: nearest.display().to_string(),
+        }),
+    }
+}
+
+/// Returns an error if a file cannot be written.
+pub(crate) fn check_file(file: &Path) -> Result<(), Error> {
+    let failed = |error| Error::Write { path: file.display().to_string(), error };
+    if file.is_dir() {
+        return Err(Error::IsAFolder { file: file.display().to_string() });
+    }
+    if file.exists() {
+        return check_access(file).map_err(failed);
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.is_dir() {
+        true => check_access(folder).map_err(failed),
+        false => Err(Error::NoOutputFolder {
+            file: file.display().to_string(),
+            folder: folder.display().to_string(),
+        }),
+    }
+}
+
+/// Whether this process may write to a file, or create files in a folder.
+#[cfg(unix)]
+fn check_access(path: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    let wanted = if path.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
+    Ok(accessat(CWD, path, wanted, AtFlags::EACCESS)?)
+}
+
+/// Elsewhere only files say it.
+#[cfg(not(unix))]
+fn check_access(path: &Path) -> io::Result<()> {
+    let metadata = path.metadata()?;
+    match metadata.is_file() && metadata.permissions().readonly() {
+        true => Err(io::ErrorKind::PermissionDenied.into()),
+        false => Ok(()),
+    }
+}
