@@ -149,8 +149,8 @@ impl Recording {
         let started = Instant::now();
         let mut bench = self.measuring.open()?;
         let device = bench.device().clone();
-        let tunable = Tunable::new(asked, &device, self.seed)?;
         let mut records = Records::open(&self.records)?;
+        let tunable = Tunable::new(asked, &device, self.seed)?;
         let model = Analytic::new(&device);
         let task = Task {
             subject: tunable.subject.clone(),

@@ -38,11 +38,12 @@ use crate::writable;
   warploom run camera_pipe --input raw.npy --param gamma=2.2 -o out.png
   warploom run bgu --input slice_loc=large.png --input values=small.npy -o output=out.png
   warploom run mine.json --input photo.png -o out.png        a pipeline that Pipeline::to_json wrote
-  warploom run unsharp --size 64x48 --generate --trace unsharp.html     watch what is computed and read, and when
+  warploom run unsharp --size 64x48 --generate --trace unsharp.html   watch what is computed and read, and when
 
 Inputs are .npy files or pictures: PNG, JPEG, TIFF, WebP, BMP and PNM. Outputs are .npy, .png, .ppm or .pgm. Pictures are
 converted to the input's type; for f32, 0 to 255 is scaled to 0 to 1. Grey is repeated for inputs with colours, and an opaque
-alpha is dropped; photo.jpg:grey takes the luma of a picture with colours, and photo.png:rgb drops any alpha. Inputs without a file are an error; with --generate they are made up from the seed.")]
+alpha is dropped; photo.jpg:grey takes the luma of a picture with colours, and photo.png:rgb drops any alpha. Inputs without
+a file are an error; with --generate they are made up from the seed.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: Choice,

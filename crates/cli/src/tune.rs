@@ -163,8 +163,8 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let mut bench = arguments.measuring.open()?;
     let device = bench.device().clone();
     let start = Start::new(&arguments.first, &device)?;
-    let tunable = Tunable::new(&asked, &device, arguments.seed)?;
     let mut records = Records::open(&arguments.records)?;
+    let tunable = Tunable::new(&asked, &device, arguments.seed)?;
     let stop = stop_on_interrupt();
     let task = Task {
         subject: tunable.subject.clone(),
