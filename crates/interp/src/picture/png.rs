@@ -30,8 +30,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Raw, PictureError> {
     let info = decoder.read_header_info().map_err(failed)?;
     let (width, height) = info.size();
     // Nothing is allocated for the pixels before this.
+    let channels = if info.color_type == ColorType::Indexed { 3 } else { info.color_type.samples() as u8 };
     check_possible(bytes, (width, height), 1, MOST_OF_ONE)?;
-    check_size(width, height, 1)?;
+    check_size(width, height, channels)?;
     let mut reader = decoder.read_info().map_err(failed)?;
     let (color, depth) = reader.output_color_type();
     let wide = match depth {
