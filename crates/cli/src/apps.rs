@@ -102,12 +102,9 @@ pub(crate) fn apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     }
     let titles = [
         ("app", Align::Left),
-        ("stages", Align::Right),
-        ("inputs", Align::Left),
-        ("outputs", Align::Left),
-        ("sizes", Align::Left),
-        ("structure", Align::Left),
-        ("params", Align::Left),
+        ("Funcs", Align::Right),
+        ("inputs and outputs", Align::Left),
+        ("settings", Align::Left),
     ];
     let rows: Vec<Vec<String>> = apps.iter().map(Entry::row).collect();
     let mut text = table::whole(&titles, &rows);
@@ -154,7 +151,7 @@ fn write(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Write)
         return report::json(out, "warploom.exported/1", &exported);
     }
     let Exported { file, stages, size, .. } = exported;
-    report::text(
+    report::verbatim(
         out,
         &format!("{file}: {stages} stages; use it as in: warploom compile {file} --size {size}\n"),
     )
@@ -221,17 +218,23 @@ fn params(app: &App, pipeline: &Pipeline) -> Vec<Param> {
 
 impl Entry {
     fn row(&self) -> Vec<String> {
-        let arrays = |arrays: &[Array]| join(arrays.iter().map(Array::short));
+        let arrays = |arrays: &[Array]| arrays.iter().map(Array::short).collect::<Vec<_>>().join(" ");
         let defaults =
-            |settings: &[Default]| join(settings.iter().map(|s| format!("{}={}", s.name, s.default)));
+            |settings: &[Default]| settings.iter().map(|s| format!("{}={}", s.name, s.default)).collect();
+        let settings: [(&str, Vec<String>); 3] = [
+            ("size", defaults(&self.sizes)),
+            ("set", defaults(&self.structure)),
+            ("param", self.params.iter().map(Param::short).collect()),
+        ];
+        // One line for each flag that sets them.
+        let settings = settings.iter().filter(|(_, settings)| !settings.is_empty());
+        let settings: Vec<String> =
+            settings.map(|(flag, settings)| format!("{flag} {}", settings.join(" "))).collect();
         vec![
             self.name.clone(),
             self.stages.to_string(),
-            arrays(&self.inputs),
-            arrays(&self.outputs),
-            defaults(&self.sizes),
-            defaults(&self.structure),
-            join(self.params.iter().map(Param::short)),
+            format!("{} -> {}", arrays(&self.inputs), arrays(&self.outputs)).trim_start().to_owned(),
+            settings.join("\n"),
         ]
     }
 }
@@ -252,12 +255,4 @@ impl Param {
             None => format!("{}{mark}", self.name),
         }
     }
-}
-
-/// The width at which a column with a list wraps.
-const LIST_WIDTH: usize = 24;
-
-fn join(items: impl Iterator<Item = String>) -> String {
-    let text = table::wrap(items, LIST_WIDTH);
-    if text.is_empty() { "-".to_owned() } else { text }
 }

@@ -21,7 +21,7 @@ use crate::emit::{self, Emit, Scheduled};
 use crate::error::Error;
 use crate::explain::explanation;
 use crate::pipeline::{self, Which};
-use crate::report::{Format, json, text};
+use crate::report::{Format, json, text, verbatim};
 use crate::search;
 use crate::voice;
 use crate::writable::{self, Output};
@@ -219,13 +219,17 @@ impl Arguments {
             voice::line(&search.summary());
         }
         report.notes.iter().for_each(|note| voice::note(note));
-        let mut whole = report.text(arch, of.explanation);
+        text(out, &report.text(arch, of.explanation))?;
         for emit in self.printed() {
-            whole += &format!("\n{}", emit.text(of)?);
+            let emitted = format!("\n{}", emit.text(of)?);
+            match emit {
+                Emit::Nest => text(out, &emitted)?,
+                Emit::Schedule | Emit::Cuda | Emit::Features => verbatim(out, &emitted)?,
+            }
         }
-        if let Some(search) = report.search.as_ref().filter(|_| self.search.statistics) {
-            whole += &format!("\n{}", search.table());
+        match report.search.as_ref().filter(|_| self.search.statistics) {
+            Some(search) => text(out, &format!("\n{}", search.table())),
+            None => Ok(()),
         }
-        text(out, &whole)
     }
 }

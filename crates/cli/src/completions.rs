@@ -21,7 +21,8 @@ use crate::report;
   warploom completions elvish >> ~/.config/elvish/rc.elv
   warploom completions powershell >> $PROFILE
 
-For the current session only: source <(warploom completions bash)")]
+For the current session only: source <(warploom completions bash)
+`warploom manual` writes the scripts of all shells at once, and man pages.")]
 pub(crate) struct Arguments {
     /// The shell to complete for
     shell: Shell,
@@ -34,15 +35,19 @@ struct Words {
 }
 
 pub(crate) fn completions(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    report::verbatim(out, &script(apps, arguments.shell))
+}
+
+/// The script for a shell.
+pub(crate) fn script(apps: &[App], shell: Shell) -> String {
     let presets = Device::presets().into_iter().map(|device| device.name.to_lowercase().replace(' ', "-"));
     let devices = presets.chain([device::AUTO.to_owned()]);
     let words = Words { apps: apps.iter().map(|app| app.name.clone()).collect(), devices: devices.collect() };
     let mut script = Vec::new();
     let mut command = words.teach(crate::Arguments::command());
     let name = command.get_name().to_owned();
-    generate(arguments.shell, &mut command, name, &mut script);
-    let script = words.with_files(arguments.shell, &command, &String::from_utf8_lossy(&script));
-    report::text(out, &script)
+    generate(shell, &mut command, name, &mut script);
+    words.with_files(shell, &command, &String::from_utf8_lossy(&script))
 }
 
 impl Words {

@@ -52,7 +52,7 @@ pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), 
     if let Some(name) = &arguments.describe {
         let device = if name == AUTO { present()? } else { find(name, arguments.format)? };
         let described = device.to_json().map_err(|error| Error::Device(error.to_string()))?;
-        return report::text(out, &(described + "\n"));
+        return report::verbatim(out, &(described + "\n"));
     }
     if arguments.presets {
         return presets(arguments.format, out);

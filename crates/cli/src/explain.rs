@@ -50,7 +50,7 @@ use against::Against;
   warploom explain unsharp --html unsharp.html                 as a page, with the code beside the loop nests
   warploom explain unsharp --schedule apps/schedules --against default --html both.html
 
-Each line is a stage: how threads share it, where its points are stored, how many points are computed per required point,
+Each entry is a stage: how threads share it, where its points are stored, how many points are computed per required point,
 and how many microseconds each resource of the SMs is busy. For a stage that is inlined or in registers, it is the number of
 times that one point of its consumer computes it. The parts of a time overlap, so they do not add up. The last line of a kernel
 says what limits its speed. If the GPU is mostly idle for most of the time, the last line of all says why.

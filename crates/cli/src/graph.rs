@@ -57,7 +57,10 @@ pub(crate) fn graph(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
         return report::json(out, "warploom.graph/1", &Graph::new(&pipeline));
     }
     let dag = Dag::new(&pipeline);
-    report::text(out, &if arguments.dot { dag.to_dot() } else { dag.to_text() })
+    match arguments.dot {
+        true => report::verbatim(out, &dag.to_dot()),
+        false => report::text(out, &dag.to_text()),
+    }
 }
 
 impl<'a> Graph<'a> {

@@ -35,13 +35,16 @@ mod evaluate;
 mod explain;
 mod failure;
 mod features;
+mod fold;
 mod folder;
 mod fuzz;
 mod golden;
 mod graph;
+mod help;
 mod ignored;
 mod inputs;
 mod landscape;
+mod manual;
 mod memory;
 mod model;
 mod names;
@@ -158,6 +161,7 @@ enum Command {
     Fuzz(fuzz::Arguments),
     Devices(devices::Arguments),
     Completions(completions::Arguments),
+    Manual(manual::Arguments),
 }
 
 impl Command {
@@ -219,7 +223,7 @@ fn execute(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let parsed = Arguments::command().try_get_matches_from(&arguments).and_then(|matches| {
+    let parsed = help::fitted(Arguments::command()).try_get_matches_from(&arguments).and_then(|matches| {
         let arguments = Arguments::from_arg_matches(&matches)?;
         Ok((arguments, matches))
     });
@@ -264,6 +268,7 @@ fn run_command(command: Command, apps: &[App], out: &mut dyn Write) -> Result<()
         Command::Fuzz(arguments) => fuzz::fuzz(&arguments, out),
         Command::Devices(arguments) => devices::devices(&arguments, out),
         Command::Completions(arguments) => completions::completions(apps, &arguments, out),
+        Command::Manual(arguments) => manual::manual(apps, &arguments, out),
     }
 }
 

@@ -244,7 +244,8 @@ fn show_trial(records: &Records, id: i64, format: Format, out: &mut dyn Write) -
     if !sample.status.message().is_empty() {
         text += &format!("{}: {}\n", sample.status.kind(), sample.status.message());
     }
-    report::text(out, &format!("{text}\n{}", sample.schedule))
+    report::text(out, &format!("{text}\n"))?;
+    report::verbatim(out, &sample.schedule)
 }
 
 fn best(records: &Records, name: &str, format: Format, out: &mut dyn Write) -> Result<(), Error> {
@@ -255,7 +256,7 @@ fn best(records: &Records, name: &str, format: Format, out: &mut dyn Write) -> R
     })?;
     match format.json {
         true => report::json(out, "warploom.records.trial/1", &TrialReport::new(&best, None)),
-        false => report::text(out, &best.sample.schedule),
+        false => report::verbatim(out, &best.sample.schedule),
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use warploom::lang::{is_invisible, visible_lines};
 
 use crate::error::Error;
+use crate::fold::fold;
 
 /// The flag that every command has.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -37,8 +38,13 @@ pub(crate) fn json_line(out: &mut dyn Write, schema: &str, content: &impl Serial
     out.flush()
 }
 
-/// Writes text that ends with a newline.
+/// Writes text for people, which ends with a newline, in lines that fit a page.
 pub(crate) fn text(out: &mut dyn Write, text: &str) -> Result<(), Error> {
+    verbatim(out, &fold(&visible_lines(text)))
+}
+
+/// Writes text that programs read, too.
+pub(crate) fn verbatim(out: &mut dyn Write, text: &str) -> Result<(), Error> {
     out.write_all(visible_lines(text).as_bytes())?;
     Ok(out.flush()?)
 }
@@ -53,7 +59,7 @@ pub(crate) fn in_form<T: Serialize>(
 ) -> Result<(), Error> {
     match (format.json, markdown) {
         (true, _) => json(out, schema, content),
-        (false, true) => text(out, &marked(content)),
+        (false, true) => verbatim(out, &marked(content)),
         (false, false) => text(out, &plain(content)),
     }
 }

@@ -1,5 +1,7 @@
 //! Plain-text tables that can be printed line by line.
 
+use crate::fold::{self, WIDTH, longest_word, width};
+
 /// The alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Align {
@@ -9,7 +11,19 @@ pub(crate) enum Align {
     Right,
 }
 
+/// Spaces between columns.
+const GAP: usize = 2;
+
+/// Where the lines start that continue a row.
+const INDENT: usize = 4;
+
+/// Text in a column is not made narrower than this.
+const NARROWEST: usize = 20;
+
 /// The columns of a table, with their titles and current widths.
+///
+/// In a table that is too wide for a page, titles and text fold between words. If it is too wide all the same, its rows continue
+/// on further lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
     columns: Vec<Column>,
@@ -19,22 +33,33 @@ pub(crate) struct Columns {
 struct Column {
     title: String,
     align: Align,
+    /// The width in which nothing folds.
     width: usize,
+    /// The widest word of a title or text, or the widest number.
+    word: usize,
 }
 
 impl Columns {
     /// Columns that are as wide as their titles.
     pub(crate) fn new(titles: &[(&str, Align)]) -> Columns {
-        let columns = titles.iter();
-        let columns =
-            columns.map(|&(title, align)| Column { title: title.to_owned(), align, width: width(title) });
+        let columns = titles.iter().map(|&(title, align)| Column {
+            title: title.to_owned(),
+            align,
+            width: width(title),
+            word: longest_word(title),
+        });
         Columns { columns: columns.collect() }
     }
 
     /// Widens the columns to fit a line.
     pub(crate) fn fit(&mut self, cells: &[String]) {
         for (column, cell) in self.columns.iter_mut().zip(cells) {
-            column.width = column.width.max(width(cell));
+            let widest = cell.lines().map(width).max().unwrap_or(0);
+            column.width = column.width.max(widest);
+            column.word = column.word.max(match column.align {
+                Align::Left => longest_word(cell),
+                Align::Right => widest,
+            });
         }
     }
 
@@ -43,30 +68,102 @@ impl Columns {
         self.line(&titles)
     }
 
-    /// Formats a line, without a newline.
+    /// Formats a row, without a newline at its end. It has several lines if a cell has, or if it is too wide for one.
     pub(crate) fn line(&self, cells: &[String]) -> String {
-        let cells = self.columns.iter().zip(cells).map(|(column, cell)| {
-            let blank = " ".repeat(column.width.saturating_sub(width(cell)));
-            match column.align {
-                Align::Left => format!("{cell}{blank}"),
-                Align::Right => format!("{blank}{cell}"),
-            }
+        let slots = self.slots();
+        let cells: Vec<(Slot, Vec<String>)> =
+            slots.into_iter().zip(cells).map(|(slot, text)| (slot, fold::cell(text, slot.width))).collect();
+        let bands = cells.chunk_by(|(left, _), (right, _)| left.line == right.line);
+        let lines = bands.flat_map(|band| {
+            let height = band.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0);
+            (0..height).map(|number| place(band, number))
         });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Where the columns are on a page.
+    fn slots(&self) -> Vec<Slot> {
+        let mut widths: Vec<usize> = self.columns.iter().map(|column| column.width).collect();
+        let least: Vec<usize> = self.columns.iter().map(Column::least).collect();
+        while total(&widths) > WIDTH && narrow(&mut widths, &least) {}
+        let fits = total(&widths) <= WIDTH;
+        let (mut start, mut line) = (0, 0);
+        let slots = self.columns.iter().zip(widths).map(|(column, width)| {
+            let width = if fits { width } else { column.width.min(WIDTH - INDENT) };
+            if start > 0 && start + width > WIDTH {
+                start = INDENT;
+                line += 1;
+            }
+            let slot = Slot { line, start, width, align: column.align };
+            start += width + GAP;
+            slot
+        });
+        slots.collect()
     }
 }
 
-fn width(text: &str) -> usize {
-    text.chars().count()
+/// The place of a column on a page.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// The line of a row.
+    line: usize,
+    start: usize,
+    width: usize,
+    align: Align,
+}
+
+impl Column {
+    /// The least width: titles and text fold between words, numbers never.
+    fn least(&self) -> usize {
+        match self.align {
+            Align::Left => self.word.max(self.width.min(NARROWEST)),
+            Align::Right => self.word,
+        }
+    }
+}
+
+/// One line of the cells of a row.
+fn place(cells: &[(Slot, Vec<String>)], number: usize) -> String {
+    let mut text = String::new();
+    let mut end = 0;
+    for (slot, lines) in cells {
+        let Some(cell) = lines.get(number).filter(|cell| !cell.is_empty()) else { continue };
+        let from = match slot.align {
+            Align::Left => slot.start,
+            Align::Right => slot.start + slot.width.saturating_sub(width(cell)),
+        };
+        // A word that is wider than its column moves what follows.
+        let from = if end > 0 { from.max(end + GAP) } else { from };
+        text += &" ".repeat(from - end);
+        text += cell;
+        end = from + width(cell);
+    }
+    text
+}
+
+/// The width of a line.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+/// Makes the widest column that may be narrower so. Returns whether there was one.
+fn narrow(widths: &mut [usize], least: &[usize]) -> bool {
+    let able = widths.iter_mut().zip(least).filter(|(width, least)| **width > **least);
+    match able.max_by_key(|(width, _)| **width) {
+        Some((width, _)) => {
+            *width -= 1;
+            true
+        }
+        None => false,
+    }
 }
 
 /// Formats a table whose rows are all known. A cell may have several lines.
 pub(crate) fn whole(titles: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let mut columns = Columns::new(titles);
-    let lines: Vec<Vec<String>> = rows.iter().flat_map(|row| split(row)).collect();
-    lines.iter().for_each(|line| columns.fit(line));
-    let lines = std::iter::once(columns.header()).chain(lines.iter().map(|line| columns.line(line)));
-    lines.map(|line| line + "\n").collect()
+    rows.iter().for_each(|row| columns.fit(row));
+    let rows = std::iter::once(columns.header()).chain(rows.iter().map(|row| columns.line(row)));
+    rows.map(|row| row + "\n").collect()
 }
 
 /// Formats a table as Markdown.
@@ -76,16 +173,6 @@ pub(crate) fn markdown(titles: &[(&str, Align)], rows: &[Vec<String>]) -> String
     let rule = line(vec!["---"; titles.len()]);
     let rows: String = rows.iter().map(|row| line(row.iter().map(String::as_str).collect())).collect();
     head + &rule + &rows
-}
-
-/// Splits a row into its lines.
-fn split(row: &[String]) -> Vec<Vec<String>> {
-    let height = row.iter().map(|cell| cell.lines().count()).max().unwrap_or(0);
-    let line = |number: usize| {
-        let cells = row.iter().map(|cell| cell.lines().nth(number).unwrap_or_default().to_owned());
-        cells.collect()
-    };
-    (0..height).map(line).collect()
 }
 
 /// Joins items into lines of at most `limit` characters; a longer item has a line of its own.
@@ -114,6 +201,39 @@ mod tests {
         let rows = [["a", "1", "x"], ["longer", "100", ""]].map(|row| row.map(str::to_owned).to_vec());
         let titles = [("name", Align::Left), ("n", Align::Right), ("rest", Align::Left)];
         assert_eq!(whole(&titles, &rows), "name      n  rest\na         1  x\nlonger  100\n");
+    }
+
+    #[test]
+    fn wide_tables_fold() {
+        let titles = [("name", Align::Left), ("spilled bytes", Align::Right), ("why", Align::Left)];
+        let words = "a reason of many words ".repeat(4);
+        let rows = |name: &str| vec![vec![name.to_owned(), "12".to_owned(), words.clone()]];
+        assert_eq!(
+            whole(&titles, &rows("short")),
+            "name   spilled bytes  why\n\
+             short             12  a reason of many words a reason of many words a reason of\n\
+             \x20                     many words a reason of many words\n"
+        );
+        // Titles fold where that is enough.
+        let name = "n".repeat(48);
+        let text = whole(&titles, &rows(&name));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], format!("name{}spilled  why", " ".repeat(47)), "{text}");
+        assert_eq!(lines[1], format!("{}bytes", " ".repeat(53)), "{text}");
+        assert!(lines[2].starts_with(&format!("{name}        12  a reason")), "{text}");
+        assert!(lines.iter().all(|line| width(line) <= WIDTH), "{text}");
+        // Otherwise rows continue on further lines.
+        let name = "n".repeat(60);
+        let text = whole(&titles, &rows(&name));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[..2],
+            [format!("name{}spilled bytes", " ".repeat(58)).as_str(), "    why"],
+            "{text}"
+        );
+        assert_eq!(lines[2], format!("{name}             12"), "{text}");
+        assert!(lines[3].starts_with("    a reason of many words a"), "{text}");
+        assert!(lines.iter().all(|line| width(line) <= WIDTH), "{text}");
     }
 
     #[test]

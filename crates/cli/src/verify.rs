@@ -316,7 +316,19 @@ impl Lines {
         ]);
         for (app, folder) in folders {
             let sizes = folder.golden.outputs.values().map(|array| show::extents(&array.region));
-            columns.fit(&[app.name.clone(), sizes.collect::<Vec<_>>().join(" ")]);
+            let sizes = sizes.collect::<Vec<_>>().join(" ");
+            // The numbers come later, one row at a time.
+            let cells = [
+                app.name.as_str(),
+                &sizes,
+                "12345678",
+                "-1.234e-12",
+                "12345678",
+                "12345678",
+                "123.456",
+                "FAIL",
+            ];
+            columns.fit(&cells.map(str::to_owned));
         }
         Lines { columns, silent }
     }

@@ -138,7 +138,7 @@ pub(crate) fn trial_cells(
             known(spilled_bytes(&sample.kernels).map(|bytes| bytes.to_string())),
             sample.kernels.len().to_string(),
             check.to_owned(),
-            if best == Some(trial.id) { "<- best".to_owned() } else { String::new() },
+            if best == Some(trial.id) { "best".to_owned() } else { String::new() },
         ]
     });
     rows.collect()

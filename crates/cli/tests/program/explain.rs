@@ -74,7 +74,8 @@ fn an_idle_gpu_is_explained() {
     for command in ["explain", "compile"] {
         let ran = place.run(&format!("{command} total.json {sizes}"));
         assert_eq!(ran.code, 0, "{}", ran.err);
-        let note = ran.out.lines().find(|line| line.starts_with("note: ")).unwrap_or_default();
+        let said = ran.said();
+        let note = said.split("note: ").nth(1).unwrap_or_default();
         assert!(
             note.contains("`total.1` takes") && note.contains("uses only 3 threads of the 270336"),
             "{note}"
@@ -120,8 +121,9 @@ fn loops_are_counted() {
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     let over = line(&ran.out, "over");
     assert!(over.contains("over prod.1.r 32   8 iterations"), "{over}");
-    assert!(line(&ran.out, "A.stage").contains("shared 128x32, 16.4 KB"), "{}", ran.out);
-    assert!(line(&ran.out, "prod.1").contains("private 4x8, 128 B"), "{}", ran.out);
+    let said = ran.said();
+    assert!(said.contains("A.stage flat shared 128x32, 16.4 KB"), "{}", ran.out);
+    assert!(said.contains("serial r all, x 4, y 8, unrolled private 4x8, 128 B"), "{}", ran.out);
 }
 
 #[test]
@@ -148,14 +150,14 @@ fn a_predicted_time_has_a_range_where_one_is_known() {
     };
     let [Some(predicted), Some(low), Some(high)] = times("--device h200") else { panic!("it is known") };
     assert!(low < predicted && predicted < high, "{low} {predicted} {high}");
-    let text = place.run(&format!("{explain} --device h200")).out;
-    let words = format!("; {low:.0} to {high:.0} for nine of ten pipelines; 1 kernel\n");
+    let text = place.run(&format!("{explain} --device h200")).said();
+    let words = format!("; {low:.0} to {high:.0} for nine of ten pipelines; 1 kernel ");
     assert!(low > 10.0 && text.contains(&words), "{words}: {text}");
     // The analytic model was fitted to nothing, the weights are for another device, or nothing as short was measured.
     for arguments in ["--device h200 --model analytic", "--device v100", "--device h200 --size 64x64"] {
         assert!(matches!(times(arguments), [Some(_), None, None]), "{arguments}");
-        let text = place.run(&format!("{explain} {arguments}")).out;
-        assert!(text.contains(" model; range unknown; 1 kernel\n"), "{text}");
+        let text = place.run(&format!("{explain} {arguments}")).said();
+        assert!(text.contains(" model; range unknown; 1 kernel "), "{text}");
     }
     let compiled = place.json("compile blur --schedule default --device h200 --json");
     assert_eq!(compiled["predicted_us_low"].as_f64(), Some(low));
@@ -224,13 +226,13 @@ fn two_schedules_are_compared() {
     let command = "explain unsharp --schedule unsharp.schedule --against default --device h200";
     let ran = place.run(command);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    let text = &ran.out;
+    let (text, said) = (&ran.out, ran.said());
     assert!(
-        text.contains("\nagainst default: ") && text.contains(" 5 kernels, 5 of them different: gray, "),
+        text.contains("\nagainst default: ") && said.contains(" 5 kernels, 5 of them different: gray, "),
         "{text}"
     );
     assert!(
-        text.contains("unsharp.schedule is predicted to be ") && text.contains(" faster than default: "),
+        said.contains("unsharp.schedule is predicted to be ") && said.contains(" faster than default: "),
         "{text}"
     );
     for line in [

@@ -109,7 +109,7 @@ fn a_case_brings_its_sizes() {
     .unwrap();
     let ran = place.run(&format!("compile a.json {QUICK}"));
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains(" us predicted by the "), "{}", ran.out);
+    assert!(ran.said().contains(" us predicted by the "), "{}", ran.out);
 }
 
 #[test]

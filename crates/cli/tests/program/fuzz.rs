@@ -124,7 +124,7 @@ fn searched_schedules_are_right() {
     assert_eq!((text.code, text.err.as_str()), (0, ""));
     assert!(text.out.starts_with("1 pairs of 1 pipeline simulated for H200, seed 1, in "), "{}", text.out);
     assert!(text.out.contains("\n1 searches found "), "{}", text.out);
-    assert!(text.out.contains(" 0 fallbacks to the default"), "{}", text.out);
+    assert!(text.said().contains(" 0 fallbacks to the default"), "{}", text.out);
 }
 
 #[test]
@@ -156,7 +156,11 @@ fn what_was_found_is_replayed() {
     unplaced.save(&seen, place.path("changed.json")).unwrap();
     let ran = place.run("fuzz --device h200 --replay cases/a.json changed.json");
     assert_eq!(ran.code, 3);
-    assert!(ran.out.contains("changed.json refused (was numeric): the schedule is refused: "), "{}", ran.out);
+    assert!(
+        ran.said().contains("changed.json refused (was numeric): the schedule is refused: "),
+        "{}",
+        ran.out
+    );
     let expected = "cases have an illegal schedule, or a pipeline that reads undefined values; \
                     correct or remove them\n";
     assert_eq!(ran.err, format!("error: 1 of 2 {expected}"));
@@ -164,7 +168,7 @@ fn what_was_found_is_replayed() {
     let ran = place.run_with(["fuzz", "--device", "h200", "--replay", UNDEFINED]);
     assert_eq!(ran.code, 3);
     assert!(
-        ran.out.contains(" refused (was fault): the simulator stopped: not initialised: "),
+        ran.said().contains(" refused (was fault): the simulator stopped: not initialised: "),
         "{}",
         ran.out
     );
@@ -174,7 +178,11 @@ fn what_was_found_is_replayed() {
     unplaced.save(&illegal, place.path("cases/b.json")).unwrap();
     let ran = place.run("fuzz --device h200 --replay cases/a.json cases/b.json");
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("cases/b.json illegal (was illegal): the schedule is refused: "), "{}", ran.out);
+    assert!(
+        ran.said().contains("cases/b.json illegal (was illegal): the schedule is refused: "),
+        "{}",
+        ran.out
+    );
     assert_eq!(ran.err, "error: 1 of 2 cases failed; please report them with their files\n");
 
     let report = place.run("fuzz --replay cases --json");

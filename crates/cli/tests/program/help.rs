@@ -3,7 +3,7 @@
 use crate::place::Place;
 
 /// Every command, and commands of commands.
-const COMMANDS: [&str; 28] = [
+pub const COMMANDS: [&str; 29] = [
     "",
     "apps",
     "graph",
@@ -32,6 +32,7 @@ const COMMANDS: [&str; 28] = [
     "fuzz",
     "devices",
     "completions",
+    "manual",
 ];
 
 /// Those that only a program with the feature `train` has.
@@ -72,7 +73,9 @@ fn no_command_is_left_out() {
     let listed = |of: &str| {
         let text = place.run(&format!("{of} -h")).out;
         let commands = text.split("Commands:\n").nth(1).unwrap_or_default().to_owned();
+        // What continues the text of a command is further right.
         let lines = commands.lines().take_while(|line| line.starts_with("  "));
+        let lines = lines.filter(|line| !line.starts_with("    "));
         lines.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect::<Vec<_>>()
     };
     for of in ["", "records", "landscape", "cache"] {
@@ -91,7 +94,7 @@ fn a_page_fits_its_command() {
         let [short, long] = ["-h", "--help"].map(|flag| place.run(&format!("{command} {flag}")).out);
         assert!(short.len() <= long.len(), "{command}");
         let widest = long.lines().chain(short.lines()).map(|line| line.chars().count()).max();
-        assert!(widest <= Some(150), "{command}: {widest:?}");
+        assert!(widest <= Some(80), "{command}: {widest:?}");
     }
     let whole = place.run("--help").out;
     for variable in

@@ -12,7 +12,7 @@ use crate::place::{Place, Ran};
 const SEARCH: &str = "--samples 2 --beam 2 --passes 1";
 
 /// One run for every report that needs no GPU, in this order in one folder.
-const COMMANDS: [&str; 47] = [
+const COMMANDS: [&str; 48] = [
     "apps",
     "apps --export harris.json",
     "graph blur",
@@ -60,6 +60,7 @@ const COMMANDS: [&str; 47] = [
     "fuzz --replay CASE --device h200",
     "fuzz --mutate 1 --device h200",
     "devices --presets",
+    "manual -o pages",
 ];
 
 /// Parts of reports about failures, which other tests make.

@@ -38,12 +38,12 @@ fn the_simulator_counts() {
         assert_eq!(ran.code, 0, "{size}: {}", ran.err);
     }
     let text = Place::new().run(&format!("sim blur --schedule {} --size 65x33 --counters", schedules()));
-    assert!(text.out.contains("bit for bit") && text.out.contains("conflicts"), "{}", text.out);
+    assert!(text.said().contains("bit for bit") && text.out.contains("conflicts"), "{}", text.out);
 }
 
 #[test]
 fn a_run_can_be_simulated() {
     let ran =
         Place::new().run(&format!("run blur --size 40x30 --generate --on sim --schedule {}", schedules()));
-    assert!(ran.out.contains("on the simulator"), "{}", ran.out);
+    assert!(ran.said().contains("on the simulator"), "{}", ran.out);
 }

@@ -35,7 +35,7 @@ fn weights_are_trained_scored_and_used() {
     assert!(text.out.contains("all apps"), "{}", text.out);
 
     let explained = place.run("explain harris --schedule default --model small.bin");
-    assert!(explained.out.contains("predicted by the small model"), "{}", explained.out);
+    assert!(explained.said().contains("predicted by the small model"), "{}", explained.out);
     let elsewhere = place.run("explain harris --schedule default --model small.bin --device v100");
     assert_eq!(elsewhere.code, 0);
     assert!(elsewhere.err.starts_with("note: the weights are for H200"), "{}", elsewhere.err);

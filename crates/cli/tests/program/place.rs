@@ -73,6 +73,13 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../apps/golden")
 }
 
+impl Ran {
+    /// The words of standard output, wherever lines were folded.
+    pub fn said(&self) -> String {
+        self.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
 impl From<Output> for Ran {
     fn from(output: Output) -> Ran {
         Ran {

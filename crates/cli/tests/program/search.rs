@@ -17,7 +17,7 @@ fn a_schedule_is_found_and_printed() {
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(ran.out.starts_with(&format!("{app} at W=256, H=128 for H200 (sm_90): ")), "{}", ran.out);
         assert!(
-            ran.out.contains(" us predicted by the h200 model; range unknown; 1 kernel, 1 launch per run"),
+            ran.said().contains(" us predicted by the h200 model; range unknown; 1 kernel, 1 launch per run"),
             "{}",
             ran.out
         );
@@ -26,7 +26,7 @@ fn a_schedule_is_found_and_printed() {
         let schedule = ran.out.rsplit("\n\n").next().unwrap();
         fs::write(place.path("found.schedule"), schedule).unwrap();
         let sim = place.run(&format!("sim {app} --size 256x128 --schedule found.schedule"));
-        assert!(sim.code == 0 && sim.out.contains("bit for bit"), "{}{}", sim.out, sim.err);
+        assert!(sim.code == 0 && sim.said().contains("bit for bit"), "{}{}", sim.out, sim.err);
     }
     assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1, "nothing was asked to be written");
 }
@@ -101,7 +101,7 @@ fn a_time_limit_is_kept_and_said() {
 fn every_command_can_search() {
     let place = Place::new();
     let sim = place.run("sim copy --size 64x48 --schedule search");
-    assert!(sim.code == 0 && sim.out.contains("bit for bit"), "{}", sim.err);
+    assert!(sim.code == 0 && sim.said().contains("bit for bit"), "{}", sim.err);
     let run = place.run("run copy --size 64x48 --generate --on sim --schedule search:3");
     assert_eq!(run.code, 0, "{}", run.err);
     let explained = place.run("explain copy --size 64x48 --schedule search:3");

@@ -57,7 +57,7 @@ fn every_command_takes_an_app_and_a_file() {
         }
         let explained = succeed(&place, &format!("explain {at} --schedule out"));
         assert!(
-            explained.out.starts_with(&format!("{name} at ")) && explained.out.contains(" for A100 "),
+            explained.out.starts_with(&format!("{name} at ")) && explained.said().contains(" for A100 "),
             "{}",
             explained.out
         );

@@ -52,7 +52,7 @@ fn a_trace_needs_neither_a_backend_nor_a_schedule() {
     let ran = place
         .run("run blur --size 32x24 --generate --schedule default --device h200 --trace out.html -o out.npy");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    assert!(ran.out.contains(" on the simulator\n"), "{}", ran.out);
+    assert!(ran.said().contains(" on the simulator"), "{}", ran.out);
     assert!(ran.out.contains("\nout.html: ") && ran.out.contains(" steps, "), "{}", ran.out);
     assert!(place.path("out.npy").is_file());
 }
