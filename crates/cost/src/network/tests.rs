@@ -194,6 +194,21 @@ fn without_a_last_layer_it_is_the_analytic_model() {
     }
 }
 
+/// The ranges that the documents give are those in the file.
+#[test]
+fn documents_give_the_ranges_of_the_shipped_weights() {
+    let shipped = warploom_models::nearest("H200", (9, 0)).expect("there are weights").bytes;
+    let weights = Weights::from_bytes(shipped).expect("they are for these features");
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for page in ["models/README.md", "docs/model.md"] {
+        let text = std::fs::read_to_string(root.join(page)).expect("the page is there");
+        for band in weights.ranges().expect("they have ranges").bands() {
+            let range = format!("{:.2} to {:.2} ", band.low, band.high);
+            assert!(text.contains(&range), "{page} does not give {range}");
+        }
+    }
+}
+
 #[test]
 fn shipped_weights_load_and_predict_what_they_always_did() {
     let shipped = warploom_models::nearest("H200", (9, 0)).expect("there are weights").bytes;
