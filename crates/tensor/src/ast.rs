@@ -32,6 +32,19 @@ pub struct Declared {
     pub ty: TensorType,
     /// The name.
     pub name: Name,
+    /// The value of a scalar unless a caller gives another.
+    pub default: Option<Number>,
+}
+
+/// A number with its sign, and where it stands.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Number {
+    /// The number itself.
+    pub value: f64,
+    /// Whether it is written with a point or an exponent.
+    pub is_float: bool,
+    /// Where it stands.
+    pub span: Span,
 }
 
 /// A result, with its type where one is written.
@@ -63,9 +76,11 @@ pub enum Dim {
     Number(i64, Span),
 }
 
-/// One statement: `target(indices) assign value where clauses`.
+/// One statement: `type target(indices) assign value where clauses`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statement {
+    /// The type of a temporary tensor that is declared here, and where it stands.
+    pub ty: Option<(Scalar, Span)>,
     /// The tensor that is written.
     pub target: Name,
     /// The indices on the left.

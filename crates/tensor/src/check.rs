@@ -10,7 +10,7 @@ use warploom_lang::{Type, Value};
 use crate::ast::{Assign, Clause, Def, Dim, Expr, ExprKind, Name, Statement, Unary};
 use crate::builtins::is_builtin;
 use crate::error::{Fault, Mistakes, counted};
-use crate::names::{Lets, Meaning, Names, element_type};
+use crate::names::{Lets, Meaning, Names, default_value, element_type};
 use crate::source::Span;
 use crate::types::type_name;
 
@@ -86,6 +86,16 @@ impl<'a> Checker<'a> {
         for param in &self.def.params {
             self.types.insert(&param.name.text, Kind::Is(element_type(param)));
             self.few(param.ty.dims.len(), &param.name);
+            if let Some(number) = param.default
+                && default_value(param).is_none()
+            {
+                let name = param.name.text.clone();
+                let fault = match param.ty.dims.is_empty() {
+                    true => Fault::Default { name, ty: param.ty.scalar.name() },
+                    false => Fault::DefaultOfTensor { name },
+                };
+                self.mistakes.add(number.span, fault);
+            }
         }
         for result in &self.def.results {
             let Some(ty) = &result.ty else { continue };
@@ -373,8 +383,11 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The type that a tensor is declared with, as a parameter or as a result.
+/// The type that a tensor is declared with: as a parameter, as a result, or where it is written first.
 pub(crate) fn declared_type(def: &Def, names: &Names, name: &str) -> Option<Type> {
+    if let Some(ty) = names.temporaries.get(name) {
+        return Some(*ty);
+    }
     let result = names.results.get(name).and_then(|position| def.results[*position].ty.as_ref());
     let param = names.params.get(name).map(|position| &def.params[*position].ty);
     result.or(param).map(|ty| ty.scalar.lang())

@@ -41,6 +41,12 @@ pub enum Fault {
 
     #[error("`{name}` is already {what}; choose another name")]
     AlreadyDefined { name: String, what: &'static str },
+    #[error("`{name}` is {what} and cannot get a type here; write its type {place}")]
+    TypeHere { name: String, what: &'static str, place: &'static str },
+    #[error("the default of `{name}` is no value of {ty}; choose another number")]
+    Default { name: String, ty: &'static str },
+    #[error("`{name}` is a tensor, and only scalars have defaults; remove it")]
+    DefaultOfTensor { name: String },
     #[error("`{name}` is a builtin function; choose another name")]
     BuiltinRedefined { name: String },
     #[error(

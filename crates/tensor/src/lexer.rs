@@ -161,6 +161,11 @@ impl Lexer<'_> {
 
     fn symbol(&mut self) -> Result<(), (Span, Fault)> {
         let rest = self.rest();
+        // As it is printed in the paper.
+        if rest.starts_with('→') {
+            self.push(Kind::Symbol("->"), '→'.len_utf8());
+            return Ok(());
+        }
         let first = rest.as_bytes()[0];
         let matches = |symbol: &&&str| symbol.as_bytes()[0] == first && rest.starts_with(**symbol);
         if let Some(symbol) = SYMBOLS.iter().find(matches) {

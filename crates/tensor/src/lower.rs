@@ -16,7 +16,7 @@ use crate::ast::{Assign, Reduction, Statement};
 use crate::check::{Checked, Stored};
 use crate::error::{Fault, Mistake};
 use crate::formula::Formula;
-use crate::names::{Lets, element_type};
+use crate::names::{Lets, default_value, element_type};
 use crate::ranges::{Inferred, Ranges};
 
 pub(crate) use value::convert;
@@ -81,6 +81,10 @@ impl<'a> Lowering<'a> {
             let values = match param.ty.dims.len() {
                 0 => {
                     let scalar = Param::new(outside, ty);
+                    let scalar = match default_value(param) {
+                        Some(value) => scalar.default(value),
+                        None => scalar,
+                    };
                     scalars.insert(name.clone(), scalar.clone());
                     inputs.push(None);
                     Values::Param(scalar)

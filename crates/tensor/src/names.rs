@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use warploom_lang::Type;
+use warploom_lang::{Type, Value};
 
 use crate::ast::{Clause, Declared, Def, Dim, Expr, ExprKind, Statement};
 use crate::builtins::is_builtin;
@@ -22,6 +22,8 @@ pub(crate) struct Names {
     pub results: HashMap<String, usize>,
     /// The rank of every tensor and scalar: parameters, results and what statements write.
     pub ranks: HashMap<String, usize>,
+    /// The types of the temporary tensors that are declared with one.
+    pub temporaries: HashMap<String, Type>,
 }
 
 /// A dimension of a parameter.
@@ -158,13 +160,33 @@ impl Names {
                 names.ranks.entry(name.clone()).or_insert(ty.dims.len());
             }
         }
-        for Statement { target, indices, .. } in &def.statements {
+        for statement in &def.statements {
+            let Statement { target, indices, .. } = statement;
+            names.declare(statement, mistakes);
             if !names.ranks.contains_key(&target.text) {
                 names.claim(&target.text, target.span, mistakes);
                 names.ranks.insert(target.text.clone(), indices.len());
             }
         }
         names
+    }
+
+    /// Notes the type that a statement gives to the temporary tensor that it writes first.
+    fn declare(&mut self, statement: &Statement, mistakes: &mut Mistakes) {
+        let Some((scalar, span)) = statement.ty else { return };
+        let name = &statement.target.text;
+        let elsewhere = match name {
+            _ if self.params.contains_key(name) => Some(("a parameter", "in the list of parameters")),
+            _ if self.results.contains_key(name) => Some(("a result", "in the list of results")),
+            _ if self.ranks.contains_key(name) => {
+                Some(("written before", "at the first statement that writes it"))
+            }
+            _ => None,
+        };
+        match elsewhere {
+            Some((what, place)) => mistakes.add(span, Fault::TypeHere { name: name.clone(), what, place }),
+            None => drop(self.temporaries.insert(name.clone(), scalar.lang())),
+        }
     }
 
     fn add_sizes(&mut self, param: usize, declared: &Declared) {
@@ -186,6 +208,13 @@ impl Names {
             mistakes.add(span, Fault::AlreadyDefined { name: name_text, what });
         }
     }
+}
+
+/// The default of a scalar parameter, if its type has it.
+pub(crate) fn default_value(declared: &Declared) -> Option<Value> {
+    let (number, ty) = (declared.default?, element_type(declared));
+    let value = Value::from_number(ty, number.value).filter(|value| value.as_f64().is_finite());
+    value.filter(|_| declared.ty.dims.is_empty() && (ty.is_float() || !number.is_float))
 }
 
 /// The type of a parameter's elements.

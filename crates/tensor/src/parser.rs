@@ -2,7 +2,9 @@
 
 mod expr;
 
-use crate::ast::{Assign, Clause, Declared, Def, Dim, Name, Reduction, ResultName, Statement, TensorType};
+use crate::ast::{
+    Assign, Clause, Declared, Def, Dim, Name, Number, Reduction, ResultName, Statement, TensorType,
+};
 use crate::error::{Fault, Mistake, Mistakes};
 use crate::lexer::{Kind, Token, tokens};
 use crate::source::{Source, Span};
@@ -14,8 +16,9 @@ pub const MAX_NESTING: usize = 256;
 /// The maximum depth of a tree, which a long chain such as `a + b + c` reaches without nesting.
 pub(crate) const MAX_CHAIN: usize = 600;
 
-/// Words that cannot be names, beside those of types.
-const KEYWORDS: [&str; 6] = ["def", "where", "in", "exists", "min", "max"];
+/// Words that cannot be names, beside those of types. `in` is a keyword only after the index of a range, so
+/// that a tensor can be named so, as in the paper.
+const KEYWORDS: [&str; 5] = ["def", "where", "exists", "min", "max"];
 
 pub(crate) fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word) || Scalar::named(word).is_some()
@@ -172,7 +175,22 @@ impl Parser<'_> {
 
     fn declared(&mut self) -> Parsed<Declared> {
         let ty = self.tensor_type()?;
-        Ok(Declared { ty, name: self.name("the name of the parameter")? })
+        let name = self.name("the name of the parameter")?;
+        let default = if self.take("=") { Some(self.number()?) } else { None };
+        Ok(Declared { ty, name, default })
+    }
+
+    /// A number, with or without a sign.
+    fn number(&mut self) -> Parsed<Number> {
+        let start = self.token().span;
+        let sign = if self.take("-") { -1.0 } else { 1.0 };
+        let value = match self.peek() {
+            Kind::Int(number) => number as f64,
+            Kind::Float(number) => number,
+            _ => return self.expected("a number", "a default is one number, as in `float c = 0.5`"),
+        };
+        let is_float = matches!(self.next().kind, Kind::Float(_));
+        Ok(Number { value: sign * value, is_float, span: start.to(self.last()) })
     }
 
     fn result(&mut self) -> Parsed<ResultName> {
@@ -206,7 +224,15 @@ impl Parser<'_> {
         if self.is("(") {
             return fail(self.token().span, Fault::CallOfDefinition);
         }
-        let target = self.name_or("a statement or `}`", "a statement begins with the name of a tensor")?;
+        let scalar = self.word().and_then(Scalar::named);
+        let ty = scalar.map(|scalar| (scalar, self.next().span));
+        let target = match ty {
+            None => self.name_or("a statement or `}`", "a statement begins with the name of a tensor")?,
+            Some(_) => self.name_or(
+                "the name of a tensor",
+                "a temporary is declared as `float t(i) = ..`, without sizes, which follow from the statement",
+            )?,
+        };
         let indices = match self.is("(") {
             true => self.list(|parser| parser.name_or("an index", "indices on the left are plain names"))?,
             false => Vec::new(),
@@ -224,7 +250,7 @@ impl Parser<'_> {
                 clauses.push(self.clause()?);
             }
         }
-        Ok(Statement { target, indices, assign, value, equivalent, clauses, assign_span })
+        Ok(Statement { ty, target, indices, assign, value, equivalent, clauses, assign_span })
     }
 
     fn assign(&mut self) -> Parsed<(Assign, Span)> {

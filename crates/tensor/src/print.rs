@@ -19,7 +19,12 @@ impl Display for Def {
 
 impl Display for Declared {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.ty, self.name.text)
+        write!(f, "{} {}", self.ty, self.name.text)?;
+        match self.default {
+            Some(number) if number.is_float => write!(f, " = {:?}", number.value),
+            Some(number) => write!(f, " = {}", number.value),
+            None => Ok(()),
+        }
     }
 }
 
@@ -50,6 +55,9 @@ impl Display for Dim {
 
 impl Display for Statement {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some((scalar, _)) = self.ty {
+            write!(f, "{} ", scalar.name())?;
+        }
         f.write_str(&self.target.text)?;
         if !self.indices.is_empty() {
             let names: Vec<&str> = self.indices.iter().map(|index| index.text.as_str()).collect();

@@ -12,7 +12,7 @@ use crate::check::{Checked, check};
 use crate::error::{DefineError, Errors, Fault, Mistake, Mistakes, counted};
 use crate::formula::Numbers;
 use crate::lower::pipeline;
-use crate::names::element_type;
+use crate::names::{default_value, element_type};
 use crate::parser::definitions;
 use crate::ranges::{Inferred, infer};
 use crate::source::{Source, Span};
@@ -173,6 +173,21 @@ impl Definition {
     pub fn sizes(&self) -> Vec<&str> {
         let sizes = self.checked.names.size_order.iter().chain(&self.checked.specialised);
         sizes.map(String::as_str).collect()
+    }
+
+    /// The default of one of [`Definition::sizes`], which a caller need not give then.
+    ///
+    /// ```
+    /// let text = "def shift(float(N) A, int32 by = 2) -> (B) { B(i) = A(i + by) where i in 0:N - by }";
+    /// let definition = warploom_tensor::parse("shift.tc", text)?.define(None).unwrap();
+    /// assert_eq!((definition.default_of("by"), definition.default_of("N")), (Some(2), None));
+    /// let (_, request) = definition.realise(&[("N", 9)])?;
+    /// assert_eq!(request.outputs[0].as_ref().unwrap().extents(), [7]);
+    /// # Ok::<(), warploom_tensor::Errors>(())
+    /// ```
+    pub fn default_of(&self, size: &str) -> Option<i64> {
+        let position = self.checked.names.params.get(size)?;
+        default_value(&self.checked.def.params[*position])?.as_int()
     }
 
     /// The names of its input tensors, as its pipelines call them: `C_in` for the old values of a tensor `C` that is updated in
@@ -361,6 +376,9 @@ impl Definition {
                 continue;
             };
             let ty = element_type(param);
+            if let (false, Some(default)) = (numbers.contains_key(name), self.default_of(name)) {
+                numbers.insert(name.clone(), default);
+            }
             match numbers.get(name) {
                 None => mistakes.add(param.name.span, Fault::MissingScalar { name: name.clone() }),
                 Some(&value) if Value::from_int(ty, value).is_none() || value.abs() > MAX_SIZE => {

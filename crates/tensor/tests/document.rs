@@ -21,7 +21,7 @@ fn the_examples_of_the_document_are_right() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tensor.md");
     let page = std::fs::read_to_string(path).unwrap();
     let examples = blocks(&page, "tc");
-    assert_eq!(examples.len(), 10);
+    assert_eq!(examples.len(), 11);
     for (head, text) in examples {
         let (refused, sizes) = match head.strip_prefix("refused") {
             Some(rest) => (true, rest),

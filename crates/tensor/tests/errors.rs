@@ -241,6 +241,57 @@ fn sizes() {
 }
 
 #[test]
+fn declarations() {
+    let cases = [
+        (
+            with("float(N) t(i) = A(i)\n C(i) = t(i)"),
+            "2:8: expected the name of a tensor but found `(`; a temporary is declared as `float t(i) = ..`, without \
+             sizes, which follow from the statement",
+        ),
+        (
+            with("float C(i) = A(i)"),
+            "2:3: `C` is a result and cannot get a type here; write its type in the list of results",
+        ),
+        (
+            with("t(i) = A(i)\n float t(i) += A(i)\n C(i) = t(i)"),
+            "3:2: `t` is written before and cannot get a type here; write its type at the first statement that writes it",
+        ),
+        (
+            with("half t(i) = A(i)\n C(i) = t(i)"),
+            "2:15: `t` is declared float16 and cannot hold float without loss; convert the value with float16(..)",
+        ),
+        (
+            "def f(float(N) A = 1) -> (C) { C(i) = A(i) }".to_string(),
+            "1:20: `A` is a tensor, and only scalars have defaults; remove it",
+        ),
+        (
+            "def f(float(N) A, int8 c = 300) -> (C) { C(i) = A(i) * c }".to_string(),
+            "1:28: the default of `c` is no value of int8; choose another number",
+        ),
+        (
+            "def f(float(N) A, uint8 c = -1) -> (C) { C(i) = A(i) * c }".to_string(),
+            "1:29: the default of `c` is no value of uint8; choose another number",
+        ),
+        (
+            "def f(float(N) A, int c = 0.5) -> (C) { C(i) = A(i) * c }".to_string(),
+            "1:27: the default of `c` is no value of int32; choose another number",
+        ),
+        (
+            "def f(float(N) A, half c = 1e9) -> (C) { C(i) = A(i) * c }".to_string(),
+            "1:28: the default of `c` is no value of float16; choose another number",
+        ),
+        (
+            "def f(float(N) A, float c = N) -> (C) { C(i) = A(i) * c }".to_string(),
+            "1:29: expected a number but found `N`; a default is one number, as in `float c = 0.5`",
+        ),
+    ];
+    for (text, message) in cases {
+        let errors = refused(&text).to_string();
+        assert_eq!(errors.lines().next(), Some(format!("wrong.tc:{message}").as_str()), "{text}");
+    }
+}
+
+#[test]
 fn all_mistakes_of_a_file_are_reported() {
     let text = "def a(float(N) A) -> (C) { C(i) = A(i,j) + X(i) }\n\
                 def b(float(N) A) -> (C) { C(i) = }\n\

@@ -69,6 +69,30 @@ fn ex01_to_06_products() {
     example("tbmm", bmm, &["b 0:2, n 0:3, k 0:7, m 0:5"]);
 }
 
+/// The two listings of the paper with a tensor named `in`, with the arrow that it prints.
+#[test]
+fn in_is_a_name_where_it_is_in_the_paper() {
+    let conv = "def conv2d(float(B,IP,H,W) in,
+                float(OP,IP,KH,KW) weight) → (out) {
+          out(b,op,h,w) +=! in(b,ip, h + kh, w + kw)
+                          * weight(op,ip,kh,kw) }";
+    let sizes = [("B", 2), ("IP", 3), ("H", 6), ("W", 5), ("OP", 2), ("KH", 3), ("KW", 2)];
+    agrees(conv, &sizes, &["b 0:2, op 0:2, h 0:4, w 0:4, ip 0:3, kh 0:3, kw 0:2"]);
+    let pool = "def maxpool2x2(float(B,C,H,W) in) → (out) {
+      out(b,c,i,j) max=! in(b,c, 2 * i + kw, 2 * j + kh)
+         where kw in 0:2, kh in 0:2
+    }";
+    agrees(pool, &[("B", 2), ("C", 3), ("H", 9), ("W", 8)], &["b 0:2, c 0:3, i 0:4, j 0:4, kw 0:2, kh 0:2"]);
+    // It can be an index, a result, and what stands after a range too.
+    let index = "def sums(float(N) A) -> (B) { B(i) +=! A(i + in) where in in 0:3 }";
+    agrees(index, &[("N", 9)], &["i 0:7, in 0:3"]);
+    let result = "def two(float(N) A) -> (out, in) { out(i) = A(i) where i in 0:4 in(i) = A(i) * in.0 where i in 0:5 }";
+    assert!(parse("two.tc", result).is_err(), "a tensor has no size before it is written");
+    let result =
+        "def two(float(N) A) -> (out, in) { out(i) = A(i) where i in 0:4 in(i) = A(i) where i in 0:5 }";
+    agrees(result, &[("N", 9)], &["i 0:4", "i 0:5"]);
+}
+
 #[test]
 fn ex07_and_08_layers() {
     example("mlp1", &[("B", 3), ("M", 5), ("N", 7)], &["b 0:3, n 0:7, m 0:5", "b 0:3, n 0:7"]);

@@ -6,7 +6,7 @@ mod naive;
 use naive::{Ranges, harness};
 use warploom_interp::Evaluation;
 use warploom_interp::buffer::Buffer;
-use warploom_lang::{Region, Type, Value};
+use warploom_lang::{Pipeline, Realisation, Region, Type, Value};
 use warploom_tensor::{Definition, parse};
 
 const FLOATS: [&str; 4] = ["float16", "bfloat16", "float", "double"];
@@ -45,6 +45,63 @@ fn listing(text: &str) -> String {
     let sizes: Vec<(&str, i64)> =
         SIZES.into_iter().filter(|(name, _)| definition.sizes().contains(name)).collect();
     definition.realise(&sizes).unwrap().0.to_string()
+}
+
+/// A temporary tensor has the type that stands where it is written first.
+#[test]
+fn temporaries_can_be_declared_with_a_type() {
+    let mean = "def mean(float(N,K) A) -> (C) { double s(i) +=! A(i,k)  C(i) = float(s(i) / K) }";
+    insta::assert_snapshot!(listing(mean), @"
+    pipeline mean
+      input  A(d0, d1): f32
+      s.sum(i) = 0.0
+      s.sum(i) = s.sum(i) + f64(A(k, i))  over k in (0, A.extent(0))  in any order
+      C(i) = f32(s.sum(i) / f64(A.extent(0)))
+    ");
+    assert_eq!(
+        definition(mean).to_text(),
+        "def mean(float(N, K) A) -> (C) {\n  double s(i) +=! A(i, k)\n  C(i) = float(s(i) / K)\n}\n"
+    );
+    for ty in FLOATS {
+        agrees(&mean.replace("float", ty));
+        // Literals take the type of the temporary; what is narrower fits.
+        agrees(
+            &"def f(T(N) A, int8(N) B) -> (C) { double t(i) = 0.1  t(i) += A(i)  int64 n(i) = B(i)  n(i) *= 3  C(i) = t(i) * n(i) }"
+                .replace('T', ty),
+        );
+    }
+    // A temporary without dimensions, and one that is updated by several statements.
+    agrees("def f(float(N) A) -> (C) { double s +=! A(i)  s *= 2.0  C(i) = float(A(i) / s) }");
+}
+
+/// Scalars have defaults, which a caller need not give.
+#[test]
+fn scalars_can_have_defaults() {
+    let text = "def f(float(N) A, double a = -0.1, int32 d = 2, uint8 e = 7, float b) -> (C) {
+        C(i) = float(A(i + d) * a) + e * b where i in 0:N - d
+    }";
+    let definition = definition(text);
+    assert_eq!(definition.sizes(), ["N", "d"]);
+    let default = |request: &Realisation, pipeline: &Pipeline, name: &str| {
+        pipeline.param_named(name).and_then(|id| request.params[id])
+    };
+    let (pipeline, request) = definition.realise(&[("N", 9)]).unwrap();
+    assert_eq!(request.outputs[0].as_ref().unwrap().extents(), [7]);
+    assert_eq!(default(&request, &pipeline, "a"), Some(Value::from(-0.1_f64)));
+    assert_eq!(default(&request, &pipeline, "d"), Some(Value::from(2_i32)));
+    assert_eq!(default(&request, &pipeline, "e"), Some(Value::from(7_u8)));
+    assert_eq!(default(&request, &pipeline, "b"), None);
+    // A size that is given counts, and so do the defaults of the listing.
+    let (_, request) = definition.realise(&[("N", 9), ("d", 4)]).unwrap();
+    assert_eq!(request.outputs[0].as_ref().unwrap().extents(), [5]);
+    let listed = definition.to_text();
+    assert!(listed.contains("double a = -0.1, int32 d = 2, uint8 e = 7, float b)"), "{listed}");
+    let again = parse("listing.tc", &listed).unwrap().define(None).unwrap();
+    assert_eq!(again.to_text(), listed);
+    assert_eq!(
+        again.realise(&[("N", 9)]).unwrap().1.params,
+        definition.realise(&[("N", 9)]).unwrap().1.params
+    );
 }
 
 #[test]

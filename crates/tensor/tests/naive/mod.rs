@@ -100,8 +100,12 @@ impl Naive {
         let result = def.results.iter().find(|result| result.name.text == *name);
         let param = def.params.iter().find(|param| param.name.text == *name);
         let declared = result.and_then(|result| result.ty.as_ref()).or(param.map(|param| &param.ty));
-        if let Some(declared) = declared {
-            return Some(declared.scalar.lang());
+        let mut writes = def.statements.iter().filter(|statement| statement.target.text == *name);
+        let temporary = writes.find_map(|statement| statement.ty);
+        if let Some(declared) =
+            declared.map(|declared| declared.scalar).or(temporary.map(|(scalar, _)| scalar))
+        {
+            return Some(declared.lang());
         }
         let met = self.tensors.get(name).map_or(value, |before| meet(before.kind(), value));
         if statement.assign == Assign::Set { met } else { met.or(Some(Type::F32)) }
