@@ -4,12 +4,26 @@
 //! `edge.at((x + flow.at((x, y)), y))`. No finite box covers all points that such an index can reach, so
 //! [`Pipeline::new`](crate::Pipeline::new) inlines the boundary condition into the reader's
 //! definition.
+//!
+//! The boundary condition of a Func with several values has as many:
+//!
+//! ```
+//! use warploom_lang::*;
+//! let (x, y) = vars!(x, y);
+//! let pair = func("pair", (x, y), (x * y, x.f32() + 0.5));
+//! let edge = pair.repeat_edge_in(limits([(0, 8), (0, 8)]));
+//! let near = func("near", (x, y), edge.get(0, (x - 1, y)).f32() * edge.get(1, (x, y + 1)));
+//! // Beyond the limits, one value for both, or one for each.
+//! let other = pair.constant_exterior_in(limits([(0, 8), (0, 8)]), (-1, 0.25));
+//! let far = func("far", (x, y), other.get(1, (x * 2, y)));
+//! assert!(Pipeline::new("p", [near, far]).is_ok());
+//! ```
 
 use std::panic::Location;
 
 use crate::error::{Diagnostic, Fault};
 use crate::expr::{Expr, Operand, Var};
-use crate::func::{Func, FuncName, Start};
+use crate::func::{Func, FuncName, Start, Values};
 use crate::functions::{clamp, min, select};
 use crate::input::Input;
 
@@ -23,9 +37,9 @@ pub trait Bounded {
     fn base_name(&self) -> String;
     /// The number of dimensions.
     fn rank(&self) -> usize;
-    /// The source's value at a point.
+    /// The source's values at a point: one, unless it is a Func with several.
     #[track_caller]
-    fn value_at(&self, indices: Vec<Expr>) -> Expr;
+    fn values_at(&self, indices: Vec<Expr>) -> Vec<Expr>;
 
     /// Outside the limits, the nearest value inside.
     #[track_caller]
@@ -58,9 +72,9 @@ pub trait Bounded {
         })
     }
 
-    /// Outside the limits, `value`.
+    /// Outside the limits, `value`: one for all values of the source, or one for each.
     #[track_caller]
-    fn constant_exterior_in(&self, limits: impl Into<Vec<Limit>>, value: impl Into<Expr>) -> Func {
+    fn constant_exterior_in(&self, limits: impl Into<Vec<Limit>>, value: impl Values) -> Func {
         let what = "constant_exterior";
         let vars = variables(self.rank());
         let limits = limits.into();
@@ -70,14 +84,37 @@ pub trait Bounded {
         });
         let inside = inside.reduce(|a, b| a & b);
         let held = |x: Expr, low: Expr, extent: Expr| clamp(x, &low, &low + extent - 1);
-        let body = match read(self, &limits, held, Location::caller()) {
-            Ok(nearest) => match inside {
-                Some(inside) => select(inside, nearest, value),
+        let place = Location::caller();
+        let bodies = read(self, &limits, held, place).and_then(|nearest| {
+            let outside = outside(self, value, nearest.len(), place)?;
+            let chosen = |(nearest, outside): (Expr, Expr)| match &inside {
+                Some(inside) => select(inside, nearest, outside),
                 None => nearest,
-            },
-            Err(faulty) => faulty,
-        };
-        boundary(FuncName::Of(self.base_name(), what), vars, body, Location::caller())
+            };
+            Ok(nearest.into_iter().zip(outside).map(chosen).collect())
+        });
+        boundary(FuncName::Of(self.base_name(), what), vars, bodies, place)
+    }
+}
+
+/// The values beyond the limits, one for each value of the source.
+fn outside<B: Bounded + ?Sized>(
+    source: &B,
+    value: impl Values,
+    expected: usize,
+    place: &'static Location<'static>,
+) -> Result<Vec<Expr>, Expr> {
+    let given = match value.into_start() {
+        Start::Values(values) => values,
+        Start::Undefined(_) => Vec::new(),
+    };
+    match given.as_slice() {
+        [one] => Ok(vec![one.clone(); expected]),
+        _ if given.len() == expected => Ok(given),
+        _ => {
+            let fault = Fault::Outside { source_name: source.base_name(), got: given.len(), expected };
+            Err(Expr::faulty(Diagnostic::at(fault, place)))
+        }
     }
 }
 
@@ -87,13 +124,13 @@ fn variables(rank: usize) -> Vec<Var> {
     (0..rank).map(|d| Var::new(name(d))).collect()
 }
 
-/// The source's value, with each limited coordinate mapped inside the limits by `inward`.
+/// The source's values, with each limited coordinate mapped inside the limits by `inward`.
 fn read<B: Bounded + ?Sized>(
     source: &B,
     limits: &[Limit],
     inward: impl Fn(Expr, Expr, Expr) -> Expr,
     place: &'static Location<'static>,
-) -> Result<Expr, Expr> {
+) -> Result<Vec<Expr>, Expr> {
     let rank = source.rank();
     if limits.len() > rank {
         let fault = Fault::Limits { source_name: source.base_name(), got: limits.len(), expected: rank };
@@ -103,7 +140,7 @@ fn read<B: Bounded + ?Sized>(
         Some(Some((low, extent))) => inward(x.expr(), low, extent),
         _ => x.expr(),
     });
-    Ok(source.value_at(indices.collect()))
+    Ok(source.values_at(indices.collect()))
 }
 
 #[track_caller]
@@ -114,13 +151,20 @@ fn moved<B: Bounded + ?Sized>(
     inward: impl Fn(Expr, Expr, Expr) -> Expr,
 ) -> Func {
     let place = Location::caller();
-    let body = read(source, &limits, inward, place).unwrap_or_else(|faulty| faulty);
+    let bodies = read(source, &limits, inward, place);
     let vars = variables(source.rank());
-    boundary(FuncName::Of(source.base_name(), what), vars, body, place)
+    boundary(FuncName::Of(source.base_name(), what), vars, bodies, place)
 }
 
-fn boundary(name: FuncName, vars: Vec<Var>, body: Expr, place: &'static Location<'static>) -> Func {
-    Func::define(name, vars, Start::Values(vec![body]), place).into_boundary()
+/// A boundary condition with these values, or with the mistake that was made.
+fn boundary(
+    name: FuncName,
+    vars: Vec<Var>,
+    bodies: Result<Vec<Expr>, Expr>,
+    place: &'static Location<'static>,
+) -> Func {
+    let bodies = bodies.unwrap_or_else(|faulty| vec![faulty]);
+    Func::define(name, vars, Start::Values(bodies), place).into_boundary()
 }
 
 impl Bounded for Input {
@@ -131,8 +175,8 @@ impl Bounded for Input {
         self.dimensions()
     }
     #[track_caller]
-    fn value_at(&self, indices: Vec<Expr>) -> Expr {
-        self.at(indices)
+    fn values_at(&self, indices: Vec<Expr>) -> Vec<Expr> {
+        vec![self.at(indices)]
     }
 }
 
@@ -144,8 +188,8 @@ impl Bounded for Func {
         self.dimensions()
     }
     #[track_caller]
-    fn value_at(&self, indices: Vec<Expr>) -> Expr {
-        self.at(indices)
+    fn values_at(&self, indices: Vec<Expr>) -> Vec<Expr> {
+        (0..self.types().len()).map(|value| self.get(value, indices.clone())).collect()
     }
 }
 
@@ -191,7 +235,7 @@ impl Input {
 
     /// Outside the input, `value`.
     #[track_caller]
-    pub fn constant_exterior(&self, value: impl Into<Expr>) -> Func {
+    pub fn constant_exterior(&self, value: impl Values) -> Func {
         self.constant_exterior_in(self.all_limits(), value)
     }
 }

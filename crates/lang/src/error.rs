@@ -284,6 +284,19 @@ pub enum Fault {
         /// The number of dimensions.
         expected: usize,
     },
+    /// A boundary condition with the wrong number of values beyond its limits.
+    #[error(
+        "the boundary condition over `{source_name}` has {} beyond its limits, but `{source_name}` has {expected}; give one for each, or one for all",
+        count(*.got, "value", "values")
+    )]
+    Outside {
+        /// The name of the extended input or Func.
+        source_name: String,
+        /// The number of values given.
+        got: usize,
+        /// The number of values of the source.
+        expected: usize,
+    },
     /// A storage order that is not a permutation of the dimensions.
     #[error(
         "the storage order {order:?} of `{input}` is not a permutation of its {dimensions} dimensions; name each of 0..{dimensions} once"

@@ -9,6 +9,7 @@ use crate::expr::{Expr, Operand, TermKind, Var, adapt};
 use crate::functions;
 use crate::input::Param;
 use crate::rdom::{RDom, RVar};
+use crate::scalar::{bf16, f16};
 use crate::types::{Type, Value};
 
 /// A pure function over an infinite integer grid, with any number of updates.
@@ -222,6 +223,10 @@ impl Func {
 
     #[track_caller]
     fn call(&self, value: Option<usize>, indices: impl Indices, kind: impl Fn(usize) -> TermKind) -> Expr {
+        // The types of a faulty definition are not known, so its mistake is that of its readers too.
+        if let Some(faulty) = self.faulty_start() {
+            return faulty.clone();
+        }
         let types = &self.0.types;
         let single = if types.len() == 1 { Some(0) } else { None };
         let Some((value, &ty)) = value.or(single).and_then(|v| Some((v, types.get(v)?))) else {
@@ -230,6 +235,11 @@ impl Func {
         };
         let variables = || self.0.args.iter().map(|arg| arg.name().to_string()).collect();
         access(&self.label(), self.0.args.len(), variables, kind(value), ty, indices)
+    }
+
+    /// The first faulty value of the pure definition.
+    fn faulty_start(&self) -> Option<&Expr> {
+        self.0.stages.first()?.values.iter().find(|value| value.term().is_err())
     }
 
     /// Moves its expressions into `others` if this is the last reference to the Func.
@@ -476,7 +486,7 @@ macro_rules! single {
         }
     )*};
 }
-single! { Expr, &Expr, Var, RVar, &Param, Value, bool, u8, u16, u32, i8, i16, i32, f32 }
+single! { Expr, &Expr, Var, RVar, &Param, Value, bool, u8, u16, u32, u64, i8, i16, i32, i64, f32, f16, bf16 }
 
 macro_rules! tuples {
     ($(($($t:ident $v:ident),+))*) => {$(

@@ -14,7 +14,8 @@
 //! - **Domains.** A Func has a value at every point. Bounds inference ([`bounds`]) derives the
 //!   points to compute from the boxes requested of the outputs. An input has its own box and may
 //!   not be read outside it. A *boundary condition* ([`Input::repeat_edge`] and its siblings) is a
-//!   Func that extends an input; it can be read at any index, including an index loaded from data.
+//!   Func that extends an input or another Func, with all its values; it can be read at any index,
+//!   including an index loaded from data or computed with Params.
 //! - **Constant tables** ([`table`]) are small arrays with fixed values. They have a box from 0 and may
 //!   not be read outside it. Their values bound the indices that are made from them.
 //! - **Undefined starts.** A pure definition may be [`undef`]: its points have no value until an

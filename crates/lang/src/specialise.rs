@@ -58,7 +58,7 @@ pub(crate) fn specialised_params(pipeline: &Pipeline) -> IdVec<ParamId, bool> {
 }
 
 /// For each node, whether it contains a load or a call.
-pub(crate) fn nodes_that_load(exprs: &Exprs) -> IdVec<ExprId, bool> {
+fn nodes_that_load(exprs: &Exprs) -> IdVec<ExprId, bool> {
     let mut loading: IdVec<ExprId, bool> = IdVec::new();
     for node in exprs.nodes().values() {
         let loads = matches!(node.kind, NodeKind::Load(_) | NodeKind::Call(..));

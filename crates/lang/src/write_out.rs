@@ -1,29 +1,36 @@
-//! Inlines boundary conditions that are read at data-dependent indices.
+//! Inlines boundary conditions that are read at indices without useful bounds.
 //!
 //! `edge.at(x + flow)` may need any point of `edge`, so no finite box of `edge` is enough. The
 //! definition of `edge` reads the image at a clamped index, which is bounded. Inlined into the
 //! reader, it needs nothing beyond the image.
+//!
+//! Sizes and Params are not known yet, so they are tried: an index that has no useful bounds for some
+//! values of Params has none here.
 
 use std::sync::OnceLock;
 
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 
-use crate::bounds::Analysis;
-use crate::bounds::regions::Given;
+use crate::bounds::regions::{Given, MAX_INDEX};
 use crate::bounds::values::{Values, value_spans};
+use crate::bounds::{Analysis, IntSpan};
 use crate::ids::{ExprId, FuncId, Id, IdVec};
-use crate::ir::{Exprs, FuncDecl, Node, NodeKind, ReductionVar, Stage};
+use crate::ir::{Exprs, FuncDecl, Node, NodeKind, ParamDecl, ReductionVar, Stage};
+use crate::op::{BinaryOp, Op};
 use crate::pipeline::Pipeline;
 use crate::region::Range;
-use crate::specialise::nodes_that_load;
+use crate::types::{Type, Value};
 
 /// The extent assumed for everything whose size is not known yet. Distances that follow from sizes
 /// then stay far below [`FAR`].
 const EXTENT: i64 = 16;
 
-/// An index that can move this far has no useful bounds. 16 bits of data are enough to reach it.
+/// An index that loads and can move this far has no useful bounds. 16 bits of data are enough to reach it.
 const FAR: i64 = 1 << 15;
+
+/// A large extent: an index that is unbounded at this extent would be refused.
+const LARGE_EXTENT: i64 = 1 << 14;
 
 /// The nodes of each stage where a boundary condition is to be inlined.
 type Places = AHashMap<(FuncId, usize), AHashSet<ExprId>>;
@@ -47,42 +54,140 @@ pub(crate) fn write_out(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> O
     Some(Copier::new(&changed, &Places::default(), used).pipeline())
 }
 
-/// Reads of boundary conditions far from the point being computed.
+/// Reads of boundary conditions at indices without useful bounds.
 fn far_reads(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> Places {
-    let exprs = &pipeline.exprs;
-    let loading = nodes_that_load(exprs);
-    let suspect = |node: &Node| match node.kind {
-        NodeKind::Call(func, _) => boundaries.contains(&func) && node.args.iter().any(|arg| loading[*arg]),
-        _ => false,
-    };
+    let suspects = suspects(pipeline, boundaries);
     let mut places = Places::default();
-    if !exprs.nodes().values().any(suspect) {
+    if suspects.is_empty() {
         return places;
     }
-    let given = Given::nominal(pipeline, EXTENT);
-    let values = value_spans(pipeline, &given);
-    for (id, func) in pipeline.funcs.iter() {
-        for (number, stage) in func.stages.iter().enumerate() {
-            let mut calls = exprs.reachable(stage.roots());
-            calls.retain(|call| suspect(&exprs[*call]));
-            calls.retain(|call| is_far(pipeline, &given, &values, stage, &exprs[*call].args));
-            if !calls.is_empty() {
-                places.insert((id, number), calls.into_iter().collect());
-            }
-        }
+    for params in [Sample::Low, Sample::High, Sample::Negative, Sample::Endless] {
+        Trial::new(pipeline, EXTENT, params).add_far(&suspects, &mut places, |index, span| {
+            index == Index::Loaded && span.max.saturating_sub(span.min) >= FAR
+        });
+        // Bounds inference refuses an index that reaches this far.
+        Trial::new(pipeline, LARGE_EXTENT, params)
+            .add_far(&suspects, &mut places, |_, span| span.min < -MAX_INDEX || span.max > MAX_INDEX);
     }
     places
 }
 
-/// Whether any of these indices of a stage has no useful bounds.
-fn is_far(pipeline: &Pipeline, given: &Given, values: &Values, stage: &Stage, indices: &[ExprId]) -> bool {
-    let at_least_one = |range: Range| Range::new(range.min, range.extent.max(1));
-    let domain: Vec<Range> = given.domain(pipeline, stage).into_iter().map(at_least_one).collect();
-    let vars = vec![Range::new(0, EXTENT); stage.indices.len()];
-    let environment = given.environment(values, &vars, &domain);
-    let analysis = Analysis::new(&pipeline.exprs, &environment, indices.iter().copied());
-    let spans = indices.iter().map(|index| analysis.int(*index));
-    spans.into_iter().any(|span| span.max.saturating_sub(span.min) >= FAR)
+/// What an index is made of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Index {
+    /// Variables, sizes and constants, by operations that keep them small.
+    Plain,
+    /// Anything but data.
+    Computed,
+    /// Data: samples of inputs, tables and Funcs.
+    Loaded,
+}
+
+/// The reads of boundary conditions at indices that are not plain.
+fn suspects(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> AHashMap<ExprId, Index> {
+    use BinaryOp::{Add, Div, Max, Min, Mod, Sub};
+    let mut indices: IdVec<ExprId, Index> = IdVec::new();
+    let mut found = AHashMap::new();
+    for (id, node) in pipeline.exprs.nodes().iter() {
+        let below = node.args.iter().map(|arg| indices[*arg]).max().unwrap_or(Index::Plain);
+        let own = match node.kind {
+            NodeKind::Var(_) | NodeKind::RVar(_) => Index::Plain,
+            NodeKind::InputMin(..) | NodeKind::InputExtent(..) => Index::Plain,
+            NodeKind::Op(Op::Const(value)) => match value.as_int() {
+                Some(value) if value.unsigned_abs() < LARGE_EXTENT as u64 => Index::Plain,
+                _ => Index::Computed,
+            },
+            NodeKind::Op(Op::Binary(Add | Sub | Min | Max | Div | Mod)) if node.ty == Type::I32 => {
+                Index::Plain
+            }
+            NodeKind::Load(_) | NodeKind::Table(_) | NodeKind::Call(..) => Index::Loaded,
+            NodeKind::Op(_) | NodeKind::Param(_) => Index::Computed,
+        };
+        if let NodeKind::Call(func, _) = node.kind
+            && boundaries.contains(&func)
+            && below > Index::Plain
+        {
+            found.insert(id, below);
+        }
+        indices.push(own.max(below));
+    }
+    found
+}
+
+/// Values to try for Params.
+#[derive(Clone, Copy)]
+enum Sample {
+    /// The low end of the range; without a range, 0.
+    Low,
+    /// The high end of the range; without a range, 1, which hides no term and makes none huge.
+    High,
+    /// -1 where there is no range: coefficients of both signs show where a divisor can be 0.
+    Negative,
+    /// Infinity for floats without a range.
+    Endless,
+}
+
+impl Sample {
+    fn value(self, param: &ParamDecl) -> Value {
+        let ty = param.ty;
+        let (low, high) = param.range.unwrap_or((Value::zero(ty), Value::one(ty)));
+        match self {
+            Sample::Negative if param.range.is_none() => Value::from_int(ty, -1).unwrap_or(high),
+            Sample::Endless if param.range.is_none() && ty.is_float() => Value::largest(ty),
+            Sample::Low | Sample::Negative => low,
+            Sample::High | Sample::Endless => high,
+        }
+    }
+}
+
+/// A pipeline at some sizes and values of Params.
+struct Trial<'a> {
+    pipeline: &'a Pipeline,
+    extent: i64,
+    given: Given,
+    values: Values,
+}
+
+impl<'a> Trial<'a> {
+    fn new(pipeline: &'a Pipeline, extent: i64, params: Sample) -> Trial<'a> {
+        let given = Given::nominal(pipeline, extent, |param| params.value(param));
+        let values = value_spans(pipeline, &given);
+        Trial { pipeline, extent, given, values }
+    }
+
+    /// Adds the reads with an index that is far.
+    fn add_far(
+        &self,
+        suspects: &AHashMap<ExprId, Index>,
+        places: &mut Places,
+        is_far: impl Fn(Index, IntSpan) -> bool,
+    ) {
+        let exprs = &self.pipeline.exprs;
+        for (id, func) in self.pipeline.funcs.iter() {
+            for (number, stage) in func.stages.iter().enumerate() {
+                let mut reads = exprs.reachable(stage.roots());
+                reads.retain(|read| match suspects.get(read) {
+                    Some(index) => self.spans(stage, &exprs[*read].args).any(|span| is_far(*index, span)),
+                    None => false,
+                });
+                if !reads.is_empty() {
+                    places.entry((id, number)).or_default().extend(reads);
+                }
+            }
+        }
+    }
+
+    /// The spans of some indices of a stage.
+    fn spans(&self, stage: &Stage, indices: &[ExprId]) -> impl Iterator<Item = IntSpan> {
+        let at_least_one = |range: Range| Range::new(range.min, range.extent.max(1));
+        let domain = self.given.domain(self.pipeline, stage).into_iter().map(at_least_one);
+        let domain: Vec<Range> = domain.collect();
+        let vars = vec![Range::new(0, self.extent); stage.indices.len()];
+        let environment = self.given.environment(&self.values, &vars, &domain);
+        let analysis = Analysis::new(&self.pipeline.exprs, &environment, indices.iter().copied());
+        let spans: Vec<IntSpan> = indices.iter().map(|index| analysis.int(*index)).collect();
+        spans.into_iter()
+    }
 }
 
 /// The Funcs that the outputs need, with their new numbers.

@@ -196,6 +196,25 @@ fn every_mistake_is_reported() {
     assert_eq!(report([a, b]).lines().count(), 4);
 }
 
+/// The readers of a Func whose definition is wrong have its mistake and no other.
+#[test]
+fn a_mistake_is_reported_where_it_was_made_and_nowhere_else() {
+    let image = Input::u8("image", 1);
+    let line = line!() + 1;
+    let wrong = func("wrong", X, (image.at(X) * 0.5, 1));
+    let both = func("both", X, wrong.get(0, X) * wrong.get(1, X).f32());
+    let error = Pipeline::new("p", [both]).expect_err("u8 times f32");
+    assert_eq!(error.diagnostics.len(), 1, "{error}");
+    assert_eq!(error.diagnostics[0].place.expect("it was written in Rust").line(), line);
+
+    let pair = func("pair", X, (X, 1.0));
+    let edge = pair.constant_exterior_in(limits([(0, 4)]), (1, 2.0, 3));
+    assert_snapshot!(report([func("out", X, edge.get(1, X) + 0.5)]), @"
+    the boundary condition over `pair` has 3 values beyond its limits, but `pair` has 2; give one for each, or one for all
+      --> crates/lang/tests/mistakes.rs
+    ");
+}
+
 #[test]
 fn pipelines_from_files_keep_the_same_rules() {
     let image = Input::f32("image", 1);

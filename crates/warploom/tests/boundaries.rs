@@ -93,6 +93,78 @@ fn kernels_give_the_references_bits() {
     }
 }
 
+/// Warps of a picture or of a Func with two values, made from a number: lines and quotients of coordinates, in the
+/// index itself or in Funcs, and noise, with Params that have no range.
+fn warped(number: u64) -> Pipeline {
+    let (x, y) = vars!(x, y);
+    let [a, b, c] = ["a", "b", "c"].map(Param::f32);
+    let (image, by) = (Input::f32("image", 2), Input::f32("by", 2));
+    let line = |x: Expr, y: Expr| x.f32() * &a + y.f32() * &b + &c;
+    let over = |x: Expr, y: Expr| line(x.clone(), y) / (x.f32() * &c + 1.0);
+    let here = || (x.expr(), y.expr());
+    let inner = func("inner", (x, y), (line(x.expr(), y.expr()), x * 5 - y));
+    let outer = func("outer", (x, y), inner.get(0, (x + 1, y)) * 2.0 + by.at(here()));
+    let indices = [
+        line(x.expr(), y.expr()).i32(),
+        over(x.expr(), y.expr()).i32(),
+        func("over", (x, y), over(x.expr(), y.expr())).at(here()).i32(),
+        inner.get(0, here()).i32(),
+        inner.get(1, (y, x)),
+        outer.at(here()).i32(),
+        (by.at(here()) * &a).i32() + x,
+        (by.at(here()).f16() * 4).i64() * 1_000_003_i64 + y.i64(),
+        random_u32(number as u32, [x, y]).i32(),
+    ];
+    let pick = |shift: u64| indices[(number >> shift) as usize % indices.len()].clone();
+    let condition = CONDITIONS[number as usize % CONDITIONS.len()];
+    let at = (pick(1) + x, pick(4) - y);
+    let value = match number % 3 {
+        0 => beyond(&image, condition).at(at),
+        1 => image.constant_exterior_in(limits([(0, image.extent(0)), (0, image.extent(1))]), &a).at(at),
+        _ => {
+            let pair = func("pair", (x, y), (image.at(here()) + 1.0, x * y));
+            let limits = limits([(0, image.extent(0)), (0, image.extent(1))]);
+            let edge = match condition {
+                "repeat_edge" => pair.repeat_edge_in(limits),
+                "repeat_image" => pair.repeat_image_in(limits),
+                "mirror_image" => pair.mirror_image_in(limits),
+                "mirror_interior" => pair.mirror_interior_in(limits),
+                _ => pair.constant_exterior_in(limits, (0.5, -1)),
+            };
+            edge.get(0, at.clone()) * edge.get(1, at).f32() - edge.get(0, (x - 1, y + 1))
+        }
+    };
+    Pipeline::new("warped", [func("out", (x, y), value)]).unwrap_or_else(|error| panic!("{number}: {error}"))
+}
+
+#[test]
+fn any_index_gives_the_references_bits() {
+    let device = Device::preset("h200").expect("it is a preset");
+    let values = [[1.0, -0.5, 0.25], [-1e9, 3.0, -0.125], [0.0, f32::INFINITY, -1.0]];
+    for number in 0..45 {
+        let pipeline = warped(number * 37);
+        let mut request = Realisation::new(&pipeline).output("out", Region::of_extents(&[13, 6]));
+        for input in pipeline.inputs().values() {
+            let extents = if input.name == "image" { [11, 7] } else { [13, 6] };
+            request = request.input(&input.name, Region::of_extents(&extents));
+        }
+        for (name, value) in ["a", "b", "c"].into_iter().zip(values[number as usize % values.len()]) {
+            if pipeline.param_named(name).is_some() {
+                request = request.param(name, value);
+            }
+        }
+        let problem = Problem::new(&pipeline, &request, &device);
+        let problem = problem.unwrap_or_else(|error| panic!("{number}: {error}\n{pipeline}"));
+        let random = (0..2).map(|seed| Schedule::random(&problem, seed));
+        for schedule in [Schedule::default_for(&problem)].into_iter().chain(random) {
+            let case = Case { pipeline: pipeline.clone(), request: request.clone(), schedule, seed: number };
+            let verdict =
+                case.check(&device).unwrap_or_else(|failure| panic!("{number}: {failure}\n{pipeline}"));
+            assert!(matches!(verdict, Verdict::Passed), "{number}: {verdict:?}");
+        }
+    }
+}
+
 /// A condition over a condition, and one that is nowhere read near its point.
 #[test]
 fn conditions_of_conditions() {

@@ -225,9 +225,8 @@ pub(crate) struct Given {
 impl Given {
     /// Placeholder sizes and values, used to tell what an index depends on before the real ones are
     /// known.
-    pub fn nominal(pipeline: &Pipeline, extent: i64) -> Given {
+    pub fn nominal(pipeline: &Pipeline, extent: i64, value: impl Fn(&ParamDecl) -> Value) -> Given {
         let input = |input: &InputDecl| Region::of_extents(&vec![extent; input.dimensions]);
-        let value = |param: &ParamDecl| param.range.map_or(Value::zero(param.ty), |(low, _)| low);
         let values: IdVec<ParamId, Value> = pipeline.params.values().map(value).collect();
         let params = values.values().map(|value| Span::constant(*value)).collect();
         Given { inputs: pipeline.inputs.values().map(input).collect(), varying: None, params, values }
@@ -239,7 +238,7 @@ impl Given {
         let ends = |input: &InputDecl| vec![(every, IntSpan::fixed(0, every.max)); input.dimensions];
         let varying = Some(pipeline.inputs.values().map(ends).collect());
         let params = pipeline.params.values().map(Span::declared).collect();
-        Given { varying, params, ..Given::nominal(pipeline, 1) }
+        Given { varying, params, ..Given::nominal(pipeline, 1, |param| Value::zero(param.ty)) }
     }
 
     /// The environment of a stage with these loops.
