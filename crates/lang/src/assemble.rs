@@ -1,6 +1,8 @@
 //! Turns user-written Funcs into the tables of a pipeline: resolves names, shares equal expressions
 //! and puts producers first.
 
+use std::collections::hash_map::Entry;
+use std::panic::Location;
 use std::sync::OnceLock;
 
 use ahash::{AHashMap, AHashSet};
@@ -9,11 +11,12 @@ use smallvec::SmallVec;
 use crate::error::{Diagnostic, Fault, PipelineError};
 use crate::expr::{Expr, Term, TermKind};
 use crate::func::{Definition, Func, FuncData, FuncName};
-use crate::ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId};
+use crate::ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId, TableId};
 use crate::input::{Input, Param};
 use crate::ir::{Exprs, FuncDecl, InputDecl, Node, NodeKind, ParamDecl, ReductionVar, Stage};
 use crate::pipeline::Pipeline;
 use crate::rdom::RVar;
+use crate::table::Table;
 
 /// The tables of a pipeline, and the set of its Funcs that are boundary conditions.
 pub(crate) fn assemble(
@@ -139,6 +142,8 @@ struct Assembler {
     diagnostics: Vec<Diagnostic>,
     /// The texts of the diagnostics so far, to report each mistake once.
     reported: AHashSet<String>,
+    /// Where each name was given.
+    places: AHashMap<String, &'static Location<'static>>,
 }
 
 /// The stage that contains an expression; resolves its variables.
@@ -156,6 +161,9 @@ impl Assembler {
         let id = FuncId::new(self.funcs.len());
         self.func_ids.insert(func.address(), id);
         let data = func.data();
+        if let Some(start) = data.stages.first() {
+            self.claim(&name, start.place);
+        }
         let mut stages = Vec::new();
         for stage in &data.stages {
             let scope = Scope { id, name: &name, func: data, stage, known: AHashMap::new() };
@@ -255,30 +263,60 @@ impl Assembler {
             TermKind::Load(input) => NodeKind::Load(self.input(input)),
             TermKind::Call(func, value) => NodeKind::Call(self.func_ids[&func.address()], *value as u32),
             TermKind::Itself(value) => NodeKind::Call(scope.id, *value as u32),
-            TermKind::Table(table) => NodeKind::Table(self.exprs.intern_table(table.decl())),
+            TermKind::Table(table) => NodeKind::Table(self.table(table)),
             TermKind::Op(op) => NodeKind::Op(*op),
         })
     }
 
     fn input(&mut self, input: &Input) -> InputId {
-        *self.input_ids.entry(input.address()).or_insert_with(|| {
-            let data = input.data();
-            let order = data.storage_order.clone().unwrap_or_else(|| (0..data.dimensions).collect());
-            self.inputs.push(InputDecl {
-                name: data.name.clone(),
-                ty: data.ty,
-                dimensions: data.dimensions,
-                storage_order: order,
-            })
-        })
+        if let Some(id) = self.input_ids.get(&input.address()) {
+            return *id;
+        }
+        let data = input.data();
+        self.claim(&data.name, data.place);
+        let order = data.storage_order.clone().unwrap_or_else(|| (0..data.dimensions).collect());
+        let id = self.inputs.push(InputDecl {
+            name: data.name.clone(),
+            ty: data.ty,
+            dimensions: data.dimensions,
+            storage_order: order,
+        });
+        self.input_ids.insert(input.address(), id);
+        id
     }
 
     fn param(&mut self, param: &Param) -> ParamId {
-        *self.param_ids.entry(param.address()).or_insert_with(|| {
-            let data = param.data();
-            let (name, ty, range, default) = (data.name.clone(), data.ty, data.range, data.default);
-            self.params.push(ParamDecl { name, ty, range, default })
-        })
+        if let Some(id) = self.param_ids.get(&param.address()) {
+            return *id;
+        }
+        let data = param.data();
+        self.claim(&data.name, data.place);
+        let (name, ty, range, default) = (data.name.clone(), data.ty, data.range, data.default);
+        let id = self.params.push(ParamDecl { name, ty, range, default });
+        self.param_ids.insert(param.address(), id);
+        id
+    }
+
+    fn table(&mut self, table: &Table) -> TableId {
+        let known = self.exprs.tables().len();
+        let id = self.exprs.intern_table(table.decl());
+        if self.exprs.tables().len() > known {
+            self.claim(table.name(), table.place());
+        }
+        id
+    }
+
+    /// Reports a name that something else has.
+    fn claim(&mut self, name: &str, place: &'static Location<'static>) {
+        match self.places.entry(name.to_string()) {
+            Entry::Vacant(free) => {
+                free.insert(place);
+            }
+            Entry::Occupied(taken) => {
+                let fault = Fault::Duplicate { name: name.to_string(), first: Some(taken.get()) };
+                self.diagnostics.push(Diagnostic::at(fault, place));
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::brief::shown;
 use crate::files::{NAME, TABLES};
-use crate::types::Type;
+use crate::types::{Type, Value};
 use crate::visible::visible;
 
 /// A mistake in the definition of a pipeline. The user can always fix it.
@@ -34,6 +34,19 @@ pub enum Fault {
         left: Type,
         /// The type of the right operand.
         right: Type,
+    },
+    /// A constant beside a float of another type, which does not have its value.
+    #[error(
+        "`{operation}` needs operands of one type but got {ty} and the {} constant {constant}; write {} for the nearest {ty}, or convert the {ty} with .{}()",
+        constant.ty(), nearest_constant(*constant, *ty), constant.ty()
+    )]
+    FloatConstant {
+        /// The operation, as listings print it.
+        operation: &'static str,
+        /// The constant.
+        constant: Value,
+        /// The type of the other operand.
+        ty: Type,
     },
     /// An operation that is not defined for its operand's type.
     #[error(
@@ -201,13 +214,16 @@ pub enum Fault {
         /// The number of the Func that is used.
         number: usize,
     },
-    /// Two different inputs, Params or Funcs with the same name.
+    /// Two different inputs, Params, tables or Funcs with the same name.
     #[error(
-        "two Funcs, inputs or Params are named `{name}`; rename one (a Func that is called before its updates are added counts as a different Func)"
+        "two Funcs, inputs or Params are named `{name}`; rename one (a Func that is called before its updates are added counts as a different Func){}",
+        first.map(arrow).unwrap_or_default()
     )]
     Duplicate {
         /// The name that occurs twice.
         name: String,
+        /// The source location of the first; `None` for pipelines read from files.
+        first: Option<&'static Location<'static>>,
     },
     /// A name that schedules and generated code cannot use.
     #[error(
@@ -355,11 +371,29 @@ fn conversion(left: Type, right: Type) -> String {
     }
 }
 
+/// A constant of a float type, as it is written in Rust.
+fn nearest_constant(constant: Value, ty: Type) -> String {
+    match ty {
+        Type::F16 | Type::BF16 => format!("{ty}::from_f64({:?})", shortest(constant)),
+        _ => format!("constant({:?}_{ty})", shortest(constant)),
+    }
+}
+
+/// The number with the fewest digits that is this constant.
+fn shortest(constant: Value) -> f64 {
+    constant.to_string().parse().unwrap_or_else(|_| constant.as_f64())
+}
+
 fn over(variables: &[String]) -> String {
     match variables.len() {
         0 => "no variables".to_string(),
         n => format!("{n} ({})", variables.join(", ")),
     }
+}
+
+/// The line of a message that shows a source location.
+fn arrow(place: &Location<'_>) -> String {
+    format!("\n  --> {}:{}:{}", place.file(), place.line(), place.column())
 }
 
 /// A [`Fault`] with the source location where it was made.
@@ -381,7 +415,7 @@ impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.fault)?;
         match self.place {
-            Some(place) => write!(f, "\n  --> {}:{}:{}", place.file(), place.line(), place.column()),
+            Some(place) => f.write_str(&arrow(place)),
             None => Ok(()),
         }
     }

@@ -191,7 +191,11 @@ impl Expr {
         let types: Vec<Type> = operands.iter().filter_map(Expr::ty).collect();
         match op.result_type(&types) {
             Ok(ty) => Expr::node(TermKind::Op(op), ty, operands),
-            Err(type_fault) => Expr::faulty(Diagnostic::at(explain(op, type_fault), Location::caller())),
+            Err(type_fault) => {
+                let constant = float_constant(op, &operands[matched..]);
+                let fault = constant.unwrap_or_else(|| explain(op, type_fault));
+                Expr::faulty(Diagnostic::at(fault, Location::caller()))
+            }
         }
     }
 
@@ -238,6 +242,17 @@ pub(crate) fn adapt(expr: &Expr, ty: Type) -> Result<Option<Expr>, Fault> {
         }
         None => Ok(None),
     }
+}
+
+/// The fault for a float constant beside an operand of another float type.
+fn float_constant(op: Op, operands: &[Expr]) -> Option<Fault> {
+    let [a, b] = operands else { return None };
+    let is_float = |expr: &Expr| expr.ty().is_some_and(Type::is_float);
+    let fault = |constant: &Expr, other: &Expr| {
+        let (constant, ty) = (constant.constant()?, other.ty()?);
+        (constant.ty() != ty).then_some(Fault::FloatConstant { operation: op.name(), constant, ty })
+    };
+    if is_float(a) && is_float(b) { fault(b, a).or_else(|| fault(a, b)) } else { None }
 }
 
 /// The fault for an operation whose operands do not fit.

@@ -22,25 +22,31 @@ pub(crate) struct InputData {
     pub ty: Type,
     pub dimensions: usize,
     pub storage_order: Option<Vec<usize>>,
+    pub place: &'static Location<'static>,
 }
 
 impl Input {
     /// An input of `dimensions` dimensions, stored with the first index fastest.
+    #[track_caller]
     pub fn new(name: impl Into<String>, ty: Type, dimensions: usize) -> Input {
-        Input(Arc::new(InputData { name: name.into(), ty, dimensions, storage_order: None }))
+        let place = Location::caller();
+        Input(Arc::new(InputData { name: name.into(), ty, dimensions, storage_order: None, place }))
     }
 
     /// An `f32` input of this many dimensions.
+    #[track_caller]
     pub fn f32(name: impl Into<String>, dimensions: usize) -> Input {
         Input::new(name, Type::F32, dimensions)
     }
 
     /// A `u8` input of this many dimensions.
+    #[track_caller]
     pub fn u8(name: impl Into<String>, dimensions: usize) -> Input {
         Input::new(name, Type::U8, dimensions)
     }
 
     /// A `u16` input of this many dimensions.
+    #[track_caller]
     pub fn u16(name: impl Into<String>, dimensions: usize) -> Input {
         Input::new(name, Type::U16, dimensions)
     }
@@ -49,12 +55,13 @@ impl Input {
     /// to the slowest: `[2, 0, 1]` is an image with interleaved channels.
     #[must_use]
     pub fn stored(self, order: impl Into<Vec<usize>>) -> Input {
-        let InputData { name, ty, dimensions, .. } = &*self.0;
+        let InputData { name, ty, dimensions, place, .. } = &*self.0;
         Input(Arc::new(InputData {
             name: name.clone(),
             ty: *ty,
             dimensions: *dimensions,
             storage_order: Some(order.into()),
+            place,
         }))
     }
 
@@ -124,20 +131,25 @@ pub(crate) struct ParamData {
     pub ty: Type,
     pub range: Option<(Value, Value)>,
     pub default: Option<Value>,
+    pub place: &'static Location<'static>,
 }
 
 impl Param {
     /// A scalar of any type.
+    #[track_caller]
     pub fn new(name: impl Into<String>, ty: Type) -> Param {
-        Param(Arc::new(ParamData { name: name.into(), ty, range: None, default: None }))
+        let place = Location::caller();
+        Param(Arc::new(ParamData { name: name.into(), ty, range: None, default: None, place }))
     }
 
     /// An `f32` scalar.
+    #[track_caller]
     pub fn f32(name: impl Into<String>) -> Param {
         Param::new(name, Type::F32)
     }
 
     /// An `i32` scalar.
+    #[track_caller]
     pub fn i32(name: impl Into<String>) -> Param {
         Param::new(name, Type::I32)
     }

@@ -42,14 +42,22 @@
 //!
 //! # Values
 //!
-//! [`Type`]s are `bool`, `u8`, `u16`, `u32`, `i8`, `i16`, `i32` and `f32`. Both operands of an
-//! operator have the same type; conversions are explicit ([`Operand::cast`]). The only exception is
-//! an `i32` constant: it takes the type of the other operand, and is rejected if that type cannot
-//! hold it.
+//! | [`Type`] | values |
+//! | --- | --- |
+//! | `bool` | `true` and `false` |
+//! | `u8`, `u16`, `u32`, `u64` | unsigned integers of that many bits |
+//! | `i8`, `i16`, `i32`, `i64` | signed integers of that many bits |
+//! | `f32`, `f64` | IEEE binary32 and binary64 |
+//! | `f16`, `bf16` | IEEE binary16, and the upper half of an `f32`: each operation is computed in `f32` and rounded once |
+//!
+//! Both operands of an operator have the same type; conversions are explicit ([`Operand::cast`]). The
+//! only exceptions are constants. An `i32` constant takes the type of the other operand, and is rejected
+//! if that type cannot hold it. An `f32` constant takes another float type if that has exactly its value;
+//! where it has not, [`constant`]`(0.1_f64)` or `f16::from_f64(0.1)` says what is meant.
 //!
 //! | operation | integers | floats |
 //! | --- | --- | --- |
-//! | `+ - *` | wrap modulo 2^bits | IEEE binary32, rounded once each, in the order written; never fused |
+//! | `+ - *` | wrap modulo 2^bits | IEEE, rounded once each, in the order written; never fused |
 //! | `/` | Euclidean: the remainder is in `0..\|b\|`, so `-1 / 2 = -1`; 0 for a zero divisor | IEEE |
 //! | `%` | the Euclidean remainder, never negative; 0 for a zero divisor | `a - b * floor(a / b)` |
 //! | `min`, `max` | the smaller, the larger | the other operand for NaN; `-0 < +0` |
@@ -73,8 +81,9 @@
 //! **Elementary functions** are the polynomials of [`math`]. They give the same bits on every
 //! machine.
 //!
-//! **Indices** are `i32`. Index arithmetic must not overflow. Where it could, bounds inference
-//! treats the index as unbounded and rejects the pipeline.
+//! **Indices** are `i32`, or `i64` or `u64`, which saturate to it. Index arithmetic must not overflow.
+//! Where it could, bounds inference treats the index as unbounded and rejects the pipeline, unless it is
+//! an index of a boundary condition. Positions lie between -2^30 and 2^30.
 //!
 //! # Mistakes
 //!

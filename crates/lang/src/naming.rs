@@ -31,7 +31,7 @@ pub(crate) fn check_names(pipeline: &Pipeline) -> Result<(), Fault> {
             return Err(Fault::BadName { name: name.clone() });
         }
         if !seen.insert(name) {
-            return Err(Fault::Duplicate { name: name.clone() });
+            return Err(Fault::Duplicate { name: name.clone(), first: None });
         }
     }
     pipeline.funcs.values().try_for_each(check_variables)
@@ -41,7 +41,7 @@ pub(crate) fn check_names(pipeline: &Pipeline) -> Result<(), Fault> {
 pub(crate) fn check_meanings(pipeline: &Pipeline) -> Result<(), Fault> {
     let mut outputs = AHashSet::new();
     if let Some(&twice) = pipeline.outputs.iter().find(|output| !outputs.insert(**output)) {
-        return Err(Fault::Duplicate { name: pipeline.funcs[twice].name.clone() });
+        return Err(Fault::Duplicate { name: pipeline.funcs[twice].name.clone(), first: None });
     }
     let mut meanings: AHashMap<String, String> = AHashMap::new();
     for input in pipeline.inputs.values() {

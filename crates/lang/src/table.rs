@@ -15,7 +15,7 @@ use crate::types::{Type, Value};
 
 /// A constant array that is part of a pipeline; see [`table`].
 #[derive(Clone, Debug)]
-pub struct Table(Arc<TableDecl>);
+pub struct Table(Arc<TableDecl>, &'static Location<'static>);
 
 /// A constant array, for use in pipelines: a gamma curve, the weights of a filter, offsets.
 ///
@@ -35,9 +35,10 @@ pub struct Table(Arc<TableDecl>);
 ///
 /// An index must be inside the table, as with inputs: one that is not bounded is clamped with
 /// [`clamp`](crate::clamp). The values of a table of integers bound the indices made from them.
+#[track_caller]
 pub fn table(name: impl Into<String>, elements: impl Elements) -> Table {
     let (ty, extents, values) = elements.into_parts();
-    Table(Arc::new(TableDecl::new(name.into(), ty, extents, values)))
+    Table(Arc::new(TableDecl::new(name.into(), ty, extents, values)), Location::caller())
 }
 
 impl Table {
@@ -82,6 +83,11 @@ impl Table {
 
     pub(crate) fn decl(&self) -> &TableDecl {
         &self.0
+    }
+
+    /// Where it was made.
+    pub(crate) fn place(&self) -> &'static Location<'static> {
+        self.1
     }
 }
 

@@ -275,10 +275,21 @@ fn requests_that_do_not_fit_the_pipeline() {
     }
     let error = refuse(sized().param("gain", 1.0f32).output("out", size(&[9, 9])));
     assert_eq!(error, BoundsError::Rank { name: "out".into(), got: 2, expected: 1 });
-    for (min, extent) in [(0, 0), (0, 1 << 31), (1 << 30, 1), (-(1 << 31), 5), (i64::MAX, 2), (0, i64::MAX)] {
+    for (min, extent) in [(0, 0), (0, 1 << 31), (-(1 << 31), 0), (0, i64::MAX)] {
         let error = refuse(sized().param("gain", 1.0f32).output("out", line(min, extent)));
         assert_eq!(error, BoundsError::Extent { name: "out".into(), dimension: 0, extent });
     }
+    for (min, extent) in [(1 << 30, 1), ((1 << 30) - 3, 4), (-(1 << 31), 5), (i64::MAX, 2)] {
+        let error = refuse(sized().param("gain", 1.0f32).output("out", line(min, extent)));
+        let range = Range::new(min, extent);
+        assert_eq!(error, BoundsError::Position { name: "out".into(), dimension: 0, range, place: None });
+    }
+    let error = refuse(sized().param("gain", 1.0f32).output("out", line(1 << 30, 8)));
+    assert_eq!(
+        error.to_string(),
+        "`out` has positions from 1073741824 to 1073741831 in dimension 0, but positions must lie between -2^30 and \
+         2^30; choose a box closer to 0"
+    );
 }
 
 #[test]
@@ -300,6 +311,36 @@ fn accesses_without_bounds_are_refused() {
     unbounded((x + i32::MAX) - i32::MAX);
     unbounded(x * 65_536 * 65_536);
     unbounded(random_u32(1, [x]).i32());
+}
+
+/// An index that has bounds, but far from 0, is reported by its positions.
+#[test]
+fn far_positions_are_named() {
+    let x = vars!(x);
+    let far = func("far", x, x * 2);
+    let error = |index: Expr| {
+        let out = func("out", x, far.at(index));
+        try_boxes([out], &[("out", line(0, 9))]).unwrap_err()
+    };
+    match error(x + 1_100_000_000) {
+        BoundsError::FarIndex { consumer, producer, dimension: 0, range, place: Some(_) } => {
+            assert_eq!((consumer.as_str(), producer.as_str()), ("out", "far"));
+            assert_eq!(range, Range::new(1_100_000_000, 9));
+        }
+        other => panic!("{other:?}"),
+    }
+    let text = error(x - (1 << 30) - 1).to_string();
+    assert!(
+        text.starts_with("`out` reads `far` at positions from -1073741825 to -1073741817 in dimension 0"),
+        "{text}"
+    );
+    // The last position of an index may be 2^30, that of a box one less.
+    match error(x + (1 << 30) - 8) {
+        BoundsError::Position { name, dimension: 0, range, place: Some(_) } => {
+            assert_eq!((name.as_str(), range.last()), ("far", 1 << 30));
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

@@ -117,6 +117,38 @@ fn reduction_variables_out_of_place() {
     ");
 }
 
+/// A constant that a float type does not have is offered in that type.
+#[test]
+fn float_constants_are_offered_in_the_type_beside_them() {
+    let half = Input::new("half", Type::F16, 1);
+    assert_snapshot!(report([func("out", X, half.at(X) * 0.1)]), @"
+    `*` needs operands of one type but got f16 and the f32 constant 0.1; write f16::from_f64(0.1) for the nearest f16, or convert the f16 with .f32()
+      --> crates/lang/tests/mistakes.rs
+    ");
+    assert_snapshot!(report([func("out", X, max(constant(0.3), half.at(X)))]), @"
+    `max` needs operands of one type but got f16 and the f64 constant 0.3; write f16::from_f64(0.3) for the nearest f16, or convert the f16 with .f64()
+      --> crates/lang/tests/mistakes.rs
+    ");
+    let brain = Input::new("brain", Type::BF16, 1);
+    assert_snapshot!(report([func("out", X, select(X.lt(3), brain.at(X), 0.7))]), @"
+    `select` needs operands of one type but got bf16 and the f32 constant 0.7; write bf16::from_f64(0.7) for the nearest bf16, or convert the bf16 with .f32()
+      --> crates/lang/tests/mistakes.rs
+    ");
+    assert_snapshot!(report([func("out", X, X.f32() - constant(0.1))]), @"
+    `-` needs operands of one type but got f32 and the f64 constant 0.1; write constant(0.1_f32) for the nearest f32, or convert the f32 with .f64()
+      --> crates/lang/tests/mistakes.rs
+    ");
+    // What the messages offer is accepted.
+    let outputs = [
+        func("a", X, half.at(X) * f16::from_f64(0.1)),
+        func("b", X, max(f16::from_f64(0.3), half.at(X))),
+        func("c", X, select(X.lt(3), brain.at(X), bf16::from_f64(0.7))),
+        func("d", X, X.f32() - constant(0.1_f32)),
+        func("e", X, half.at(X).f32() * 0.1),
+    ];
+    assert!(Pipeline::new("p", outputs).is_ok());
+}
+
 /// The message suggests the type that holds the values of both.
 #[test]
 fn casts_go_where_nothing_is_lost() {
@@ -162,7 +194,25 @@ fn a_func_without_any_value() {
 #[test]
 fn names() {
     let (one, other) = (func("f", X, 1), func("f", X, 2));
-    assert_snapshot!(report([func("out", X, one.at(X) + other.at(X))]), @"two Funcs, inputs or Params are named `f`; rename one (a Func that is called before its updates are added counts as a different Func)");
+    assert_snapshot!(report([func("out", X, one.at(X) + other.at(X))]), @"
+    two Funcs, inputs or Params are named `f`; rename one (a Func that is called before its updates are added counts as a different Func)
+      --> crates/lang/tests/mistakes.rs
+      --> crates/lang/tests/mistakes.rs
+    ");
+    let line = line!() + 1;
+    let (input, again) = (Input::f32("a", 1), Input::f32("a", 1).stored([0]));
+    let param = Param::f32("a");
+    let list = table("a", [1.0f32]);
+    for out in [again.at(X), param.expr(), list.at(0)] {
+        let error = Pipeline::new("p", [func("out", X, input.at(X) + out)]).expect_err("a name occurs twice");
+        let [Diagnostic { fault: Fault::Duplicate { name, first: Some(first) }, place: Some(second) }] =
+            error.diagnostics.as_slice()
+        else {
+            panic!("{error:?}")
+        };
+        assert!(name == "a" && first.line() == line, "{error}");
+        assert!((line..line + 3).contains(&second.line()), "{error}");
+    }
     assert_snapshot!(report([func("my func", X, 1)]), @"`my func` cannot be a name; use letters, digits, `_` and `.`, starting with a letter or `_`");
     assert_snapshot!(report([]), @"the pipeline `p` has no outputs; name at least one Func");
 }
@@ -177,23 +227,6 @@ fn inputs_and_boundaries() {
     the boundary condition over `image` gives 3 limits, but it has 2 dimensions; give at most one per dimension
       --> crates/lang/tests/mistakes.rs
     ");
-}
-
-#[test]
-fn an_endless_expression_is_refused_and_does_not_exhaust_the_stack() {
-    let sum = (0..100_000).fold(Expr::from(0), |sum, i| sum + X * i);
-    assert_snapshot!(report([func("out", X, sum)]), @"
-    an expression is nested more than 1000 levels deep; name a part of it as a Func or use a reduction
-      --> crates/lang/tests/mistakes.rs
-    ");
-}
-
-#[test]
-fn every_mistake_is_reported() {
-    let image = Input::u8("image", 1);
-    let a = func("a", X, image.at(X) + 0.5);
-    let b = func("b", X, Y + 1);
-    assert_eq!(report([a, b]).lines().count(), 4);
 }
 
 /// The readers of a Func whose definition is wrong have its mistake and no other.
@@ -213,6 +246,23 @@ fn a_mistake_is_reported_where_it_was_made_and_nowhere_else() {
     the boundary condition over `pair` has 3 values beyond its limits, but `pair` has 2; give one for each, or one for all
       --> crates/lang/tests/mistakes.rs
     ");
+}
+
+#[test]
+fn an_endless_expression_is_refused_and_does_not_exhaust_the_stack() {
+    let sum = (0..100_000).fold(Expr::from(0), |sum, i| sum + X * i);
+    assert_snapshot!(report([func("out", X, sum)]), @"
+    an expression is nested more than 1000 levels deep; name a part of it as a Func or use a reduction
+      --> crates/lang/tests/mistakes.rs
+    ");
+}
+
+#[test]
+fn every_mistake_is_reported() {
+    let image = Input::u8("image", 1);
+    let a = func("a", X, image.at(X) + 0.5);
+    let b = func("b", X, Y + 1);
+    assert_eq!(report([a, b]).lines().count(), 4);
 }
 
 #[test]

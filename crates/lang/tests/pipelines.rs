@@ -141,3 +141,21 @@ proptest! {
         }
     }
 }
+
+/// The page that defines the language, and the page of the types, name every type.
+#[test]
+fn all_types_are_documented() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (page, prefix) in [("src/lib.rs", "//! "), ("../../docs/types.md", "")] {
+        let text = std::fs::read_to_string(root.join(page)).expect("the page is there");
+        let rows = text.lines().filter_map(|line| line.strip_prefix(prefix));
+        let table = rows.skip_while(|row| !row.contains("| values |")).take_while(|row| row.starts_with('|'));
+        let first = table.filter_map(|row| row.split('|').nth(1));
+        let listed: Vec<&str> = first.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        let mut types: Vec<&str> = Type::ALL.iter().map(|ty| ty.name()).collect();
+        let mut listed: Vec<&str> = listed.into_iter().filter(|name| *name != "Type").collect();
+        types.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, types, "{page}");
+    }
+}

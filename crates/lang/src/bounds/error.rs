@@ -39,6 +39,38 @@ pub enum BoundsError {
         /// The number of dimensions it has.
         expected: usize,
     },
+    /// Positions that no index reaches.
+    #[error(
+        "`{name}` has positions from {} to {} in dimension {dimension}, but positions must lie between -2^30 and 2^30; choose a box closer to 0{}",
+        range.min, range.last(), at(.place)
+    )]
+    Position {
+        /// Name of the input, output or Func.
+        name: String,
+        /// The dimension, from 0.
+        dimension: usize,
+        /// The positions.
+        range: Range,
+        /// Source location of the Func; `None` for inputs, outputs and pipelines read from files.
+        place: Option<String>,
+    },
+    /// An access far from 0.
+    #[error(
+        "`{consumer}` reads `{producer}` at positions from {} to {} in dimension {dimension}, but positions must lie between -2^30 and 2^30; clamp the index, or choose a box closer to 0{}",
+        range.min, range.last(), at(.place)
+    )]
+    FarIndex {
+        /// Name of the stage that reads.
+        consumer: String,
+        /// Name of the Func or input that is read.
+        producer: String,
+        /// The dimension of the index, from 0.
+        dimension: usize,
+        /// The positions.
+        range: Range,
+        /// Source location of the stage; `None` for pipelines read from files.
+        place: Option<String>,
+    },
     /// A box that is empty or too large.
     #[error("`{name}` has extent {extent} in dimension {dimension}; every extent must be from 1 to 2^30")]
     Extent {

@@ -412,13 +412,30 @@ fn check_box(name: &str, dimensions: usize, region: &Region) -> Result<(), Bound
         let got = region.dimensions();
         return Err(BoundsError::Rank { name: name.into(), got, expected: dimensions });
     }
-    let absurd = |range: &Range| {
-        range.extent < 1 || range.min < -MAX_INDEX || range.min.saturating_add(range.extent) > MAX_INDEX
-    };
+    let absurd = |range: &Range| !(1..=MAX_INDEX).contains(&range.extent);
     if let Some(dimension) = region.0.iter().position(absurd) {
         return Err(BoundsError::Extent { name: name.into(), dimension, extent: region[dimension].extent });
     }
+    check_positions(name, region, &None)?;
     check_points(name, region)
+}
+
+/// Refuses a box with positions that index arithmetic cannot reach.
+pub(crate) fn check_positions(
+    name: &str,
+    region: &Region,
+    place: &Option<String>,
+) -> Result<(), BoundsError> {
+    let far = |range: &Range| range.min < -MAX_INDEX || range.min.saturating_add(range.extent) > MAX_INDEX;
+    match region.0.iter().position(far) {
+        None => Ok(()),
+        Some(dimension) => Err(BoundsError::Position {
+            name: name.into(),
+            dimension,
+            range: region[dimension],
+            place: place.clone(),
+        }),
+    }
 }
 
 pub(crate) fn check_points(name: &str, region: &Region) -> Result<(), BoundsError> {
@@ -464,9 +481,7 @@ impl Inference<'_> {
             stages.push(stage);
         }
         stages.reverse();
-        if region.0.iter().any(|range| range.min < -MAX_INDEX || range.end() > MAX_INDEX) {
-            return Err(BoundsError::TooLarge { func: func.name.clone(), region });
-        }
+        check_positions(&func.name, &region, &func.stages[0].place_text())?;
         check_points(&func.name, &region)?;
         Ok(FuncRegions { needed: self.needed[id], region, stages })
     }
@@ -483,12 +498,8 @@ impl Inference<'_> {
             let ranges = indices.iter().enumerate().map(|(dimension, index)| {
                 let span = analysis.int(*index);
                 if span.min < -MAX_INDEX || span.max > MAX_INDEX {
-                    return Err(BoundsError::Unbounded {
-                        consumer: stage_name(func, number),
-                        producer: producer.to_string(),
-                        dimension,
-                        place: place.clone(),
-                    });
+                    let (consumer, producer) = (stage_name(func, number), producer.to_string());
+                    return Err(far_index(span, consumer, producer, dimension, &place));
                 }
                 Ok(Range::inclusive(span.min, span.max))
             });
@@ -540,6 +551,22 @@ impl Inference<'_> {
             }),
         }
     }
+}
+
+/// The error for an index beyond the limits: far from 0, or without any bounds.
+pub(crate) fn far_index(
+    span: IntSpan,
+    consumer: String,
+    producer: String,
+    dimension: usize,
+    place: &Option<String>,
+) -> BoundsError {
+    let (place, every) = (place.clone(), IntSpan::of_type(Type::I32));
+    if span.min <= every.min || every.max <= span.max {
+        return BoundsError::Unbounded { consumer, producer, dimension, place };
+    }
+    let range = Range::inclusive(span.min, span.max);
+    BoundsError::FarIndex { consumer, producer, dimension, range, place }
 }
 
 fn check_inside_table(
