@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use warploom::app::{App, Setting, Settings};
+use warploom::fuzz::catch;
 use warploom::lang::draft::Draft;
 use warploom::lang::files::write_whole;
 use warploom::lang::{Pipeline, Region, Type};
@@ -53,6 +54,14 @@ struct Exported {
 #[derive(Serialize)]
 struct Listing {
     apps: Vec<Entry>,
+    /// The apps that cannot be built.
+    failed: Vec<Failed>,
+}
+
+#[derive(Serialize)]
+struct Failed {
+    name: String,
+    error: String,
 }
 
 #[derive(Serialize)]
@@ -96,9 +105,29 @@ pub(crate) fn apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     if let Some(export) = &arguments.export {
         return write(apps, export, arguments, out);
     }
-    let apps = apps.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
+    let (mut listed, mut failed) = (Vec::new(), Vec::new());
+    for app in apps {
+        let name = app.name.clone();
+        match catch(|| entry(app)) {
+            Ok(Ok(entry)) => listed.push(entry),
+            Ok(Err(error)) => failed.push(Failed { name, error: error.to_string() }),
+            Err(panic) => failed.push(Failed { error: format!("`{name}` panicked: {panic}"), name }),
+        }
+    }
+    let errors: Vec<String> = failed.iter().map(|failed| failed.error.clone()).collect();
+    list(listed, failed, arguments, out)?;
+    if errors.is_empty() { Ok(()) } else { Err(Error::BrokenApps { errors }) }
+}
+
+/// Prints the apps that were built.
+fn list(
+    apps: Vec<Entry>,
+    failed: Vec<Failed>,
+    arguments: &Arguments,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
     if arguments.format.json {
-        return report::json(out, "warploom.apps/1", &Listing { apps });
+        return report::json(out, "warploom.apps/1", &Listing { apps, failed });
     }
     let titles = [
         ("app", Align::Left),

@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    let asked = arguments.which.realise(apps)?;
+    let asked = arguments.which.realise_to_compile(apps)?;
     let (device, also_for) = arguments.devices()?;
     let model = arguments.kernels.model.load(&device)?;
     let pipeline = &asked.pipeline;
@@ -109,6 +109,9 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         program: package.program(),
         explanation: &explanation,
     };
+    for name in &asked.unset {
+        voice::note(&format!("the Param {name} has no value; a run that gives none has 0"));
+    }
     let manifest = package.manifest();
     if let (Some(folder), false) = (&arguments.output, arguments.emit.is_empty()) {
         files = emit::write(folder, &manifest.name, &arguments.emit, &of)?;

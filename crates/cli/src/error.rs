@@ -1,6 +1,7 @@
 //! All errors of the program, one sentence each, with their exit codes.
 
 use std::io;
+use std::panic::Location;
 
 use thiserror::Error;
 use warploom::codegen::build::BuildError;
@@ -13,7 +14,7 @@ use warploom::interp::files::FileError;
 use warploom::interp::picture::Loss;
 use warploom::lang::dynamic::SizeError;
 use warploom::lang::files::ReadError;
-use warploom::lang::{BoundsError, Fault, PipelineError, Type, Value};
+use warploom::lang::{BoundsError, Fault, PipelineError, Type, Value, brief};
 use warploom::search::FixedError;
 use warploom::sim::SimError;
 use warploom::tensor::{DefineError, Errors as TensorErrors};
@@ -22,6 +23,7 @@ use warploom::tune::records::RecordsError;
 use warploom::tune::sample::ShardError;
 
 use crate::golden::GoldenError;
+use crate::layout::Misfit;
 use crate::pipeline::is_usage;
 use crate::settings::{MAX_SIZE, MAX_STRUCTURE};
 use crate::show;
@@ -105,6 +107,12 @@ pub(crate) enum Error {
          cargo install --git {} warploom-cli --features {feature}", env!("CARGO_PKG_REPOSITORY")
     )]
     LeftOut { what: String, feature: &'static str },
+    /// Two apps of the program with one name.
+    #[error("two apps are named `{name}`; rename one\n  --> {first}\n  --> {second}")]
+    TwoApps { name: String, first: &'static Location<'static>, second: &'static Location<'static> },
+    /// Apps that could not be listed.
+    #[error("{}", brief::shown(errors, "\n"))]
+    BrokenApps { errors: Vec<String> },
     #[error("there is no app `{name}`{hint}; the apps are {known}")]
     UnknownApp { name: String, hint: String, known: String },
     /// A size, parameter, input or output that an app does not have.
@@ -195,6 +203,12 @@ pub(crate) enum Error {
         "{file} has extents {found}, but input `{input}` of `{app}` has {expected}; give a file that fits"
     )]
     InputShape { app: String, file: String, input: String, found: String, expected: String },
+    /// An input file with its dimensions in another order.
+    #[error(
+        "{file} has extents {}, but dimension {} of input `{input}` of `{app}` has extent {}; {}",
+        misfit.found, misfit.dimension, misfit.extent, misfit.remedy
+    )]
+    InputLayout { app: String, file: String, input: String, misfit: Box<Misfit> },
     /// A trace of something other than the simulator.
     #[error("--trace shows a run in the simulator, not on `{on}`; leave out --on, or give --on sim")]
     TraceOn { on: &'static str },
@@ -482,6 +496,7 @@ impl Error {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Error::Pipeline { .. } | Error::NoDefault { .. } => Kind::Pipeline,
+            Error::TwoApps { .. } | Error::BrokenApps { .. } => Kind::Pipeline,
             Error::Evaluation { error, .. } => evaluation_kind(error),
             Error::Verification { .. } | Error::Inexact { .. } => Kind::Verification,
             Error::Suite { .. } | Error::Operators { .. } => Kind::Verification,
@@ -532,6 +547,7 @@ impl Error {
                 | Error::Channels { .. }
                 | Error::InputValue { .. }
                 | Error::InputShape { .. }
+                | Error::InputLayout { .. }
                 | Error::Golden { .. }
                 | Error::Buffer(_)
                 | Error::GoldenArray { .. }
@@ -566,6 +582,7 @@ impl Error {
             Error::Verification { .. }
                 | Error::Suite { .. }
                 | Error::Operators { .. }
+                | Error::BrokenApps { .. }
                 | Error::Fuzz { .. }
                 | Error::Skipped { .. }
                 | Error::RefusedCases { .. }
@@ -581,9 +598,11 @@ fn is_malformed(error: &PipelineError) -> bool {
 
 /// Values and sizes are the user's mistake; everything else is the pipeline's.
 fn evaluation_kind(error: &EvalError) -> Kind {
-    use BoundsError::{Extent, ParamRange, TooLarge};
+    use BoundsError::{Extent, ParamRange, Position, TooLarge};
     match error {
-        EvalError::Bounds(Extent { .. } | ParamRange { .. } | TooLarge { .. }) => Kind::Usage,
+        EvalError::Bounds(Extent { .. } | ParamRange { .. } | Position { .. } | TooLarge { .. }) => {
+            Kind::Usage
+        }
         EvalError::Memory { .. } => Kind::Usage,
         EvalError::Outside { .. } => Kind::Internal,
         _ => Kind::Pipeline,

@@ -119,7 +119,7 @@ struct Explained {
 }
 
 pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    let asked = arguments.which.realise(apps)?;
+    let asked = arguments.which.realise_to_compile(apps)?;
     let device = arguments.kernels.device_of_schedule(asked.pipeline.name(), arguments.format)?;
     let problem = problem(&asked.pipeline, &asked.request, &device)?;
     voice::warnings(&asked.pipeline, problem.regions());

@@ -8,6 +8,7 @@ use warploom::lang::{Pipeline, Type};
 use crate::channels;
 use crate::error::Error;
 use crate::folder::placed;
+use crate::layout::Layout;
 use crate::names::{Kind, unknown};
 use crate::pipeline::Subject;
 use crate::settings::change;
@@ -57,6 +58,7 @@ pub(crate) fn assign<'a, 'n>(
 /// Reads the input files; images are converted to the input's type.
 pub(crate) fn read(
     app: &App,
+    settings: &Settings,
     pipeline: &Pipeline,
     names: &[&str],
     given: &[String],
@@ -74,7 +76,7 @@ pub(crate) fn read(
             found,
             expected: ty,
         };
-        let is_array = file.to_lowercase().ends_with(".npy");
+        let is_array = is_array(file);
         let buffer = match is_array || is_converted {
             true => buffer,
             false => channels::fitted(buffer, file, (app, name, decl.dimensions))?,
@@ -93,9 +95,30 @@ pub(crate) fn read(
             found if is_array => return Err(other_type(found)),
             found => picture::convert(&buffer, ty).map_err(|_| other_type(found))?,
         };
+        let buffer = laid_out(&app.name, &Layout::of(app, settings, decl), file, buffer)?;
         found.push(Given { name: name.to_owned(), file: file.to_owned(), buffer });
     }
     Ok(found)
+}
+
+/// The content of a file with the dimensions of its input.
+pub(crate) fn laid_out(app: &str, layout: &Layout<'_>, file: &str, buffer: Buffer) -> Result<Buffer, Error> {
+    // The channels of a pixel lie side by side.
+    let order: &[usize] = match buffer.region().dimensions() {
+        3 if !is_array(file) => &[2, 0, 1],
+        dimensions => &(0..dimensions).collect::<Vec<_>>(),
+    };
+    layout.fit(buffer, order)?.map_err(|misfit| Error::InputLayout {
+        app: app.to_owned(),
+        file: file.to_owned(),
+        input: layout.name().to_owned(),
+        misfit: Box::new(misfit),
+    })
+}
+
+/// Whether a file holds an array, as opposed to a picture.
+fn is_array(file: &str) -> bool {
+    file.to_lowercase().ends_with(".npy")
 }
 
 /// Derives the sizes that are not `fixed` from the files.

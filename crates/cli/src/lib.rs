@@ -44,6 +44,7 @@ mod help;
 mod ignored;
 mod inputs;
 mod landscape;
+mod layout;
 mod manual;
 mod memory;
 mod model;
@@ -230,6 +231,7 @@ fn execute(
     let (Arguments { command, voice }, matches) =
         parsed.map_err(|error| features::explained(error, &arguments))?;
     ignored::check(&matches)?;
+    names::check(apps)?;
     command.outputs().iter().try_for_each(Output::check)?;
     // The parent captures a worker's standard error as its last words, so a worker must not log
     // there.

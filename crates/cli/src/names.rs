@@ -53,6 +53,17 @@ impl Kind {
     }
 }
 
+/// Refuses two apps with one name.
+pub(crate) fn check(apps: &[App]) -> Result<(), Error> {
+    for (number, app) in apps.iter().enumerate() {
+        if let Some(first) = apps[..number].iter().find(|first| first.name == app.name) {
+            let (first, second) = (first.place(), app.place());
+            return Err(Error::TwoApps { name: app.name.clone(), first, second });
+        }
+    }
+    Ok(())
+}
+
 pub(crate) fn find_app<'a>(apps: &'a [App], name: &str) -> Result<&'a App, Error> {
     apps.iter().find(|app| app.name == name).ok_or_else(|| {
         let known: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();

@@ -6,8 +6,8 @@ mod tensor;
 use warploom::app::{App, InputRequest, Settings, Shapes};
 use warploom::interp::buffer::Buffer;
 use warploom::lang::dynamic::{DynamicRequest, SizeRange};
-use warploom::lang::ir::InputDecl;
-use warploom::lang::{BoundsError, InputId, Pipeline, Realisation, Region, Value};
+use warploom::lang::ir::{InputDecl, ParamDecl};
+use warploom::lang::{BoundsError, InputId, ParamId, Pipeline, Realisation, Region, Value};
 use warploom::tune::workload::Workload;
 
 use crate::error::Error;
@@ -55,6 +55,21 @@ pub(crate) struct Values {
     def: Option<String>,
 }
 
+/// What a pipeline is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// Its kernels are built. Only the Params that bounds depend on need values.
+    Compile,
+    /// It is run, so every Param needs a value.
+    Run,
+}
+
+/// The Params that need no value for this purpose, because kernels take them when they run.
+fn run_time_params(pipeline: &Pipeline, purpose: Purpose) -> impl Iterator<Item = (ParamId, &ParamDecl)> {
+    let specialised = pipeline.specialised_params();
+    pipeline.params().iter().filter(move |(id, _)| purpose == Purpose::Compile && !specialised[*id])
+}
+
 /// Why `--def` has no effect.
 const NO_DEFINITIONS: &str = "only *.tc files have definitions; remove it";
 
@@ -68,6 +83,8 @@ pub(crate) struct Subject {
     /// The app that it comes from; a file is an app without sizes of its own.
     pub(crate) app: App,
     pub(crate) settings: Settings,
+    /// The Params that kernels take when they run and that have no value; the request has 0 for them.
+    pub(crate) unset: Vec<String>,
 }
 
 /// Whether a name on the command line is that of a file.
@@ -86,15 +103,30 @@ impl Which {
         Ok(self.realise_with(apps, &[])?.0)
     }
 
+    /// The pipeline at the requested sizes, for kernels that are not run now. Params that kernels take when
+    /// they run need no value.
+    pub(crate) fn realise_to_compile(&self, apps: &[App]) -> Result<Subject, Error> {
+        Ok(self.realise_for(apps, &[], Purpose::Compile)?.0)
+    }
+
     /// The pipeline with inputs from files, as `[NAME=]FILE`, which give the sizes that were not requested.
     pub(crate) fn realise_with(
         &self,
         apps: &[App],
         files: &[String],
     ) -> Result<(Subject, Vec<Given>), Error> {
+        self.realise_for(apps, files, Purpose::Run)
+    }
+
+    fn realise_for(
+        &self,
+        apps: &[App],
+        files: &[String],
+        purpose: Purpose,
+    ) -> Result<(Subject, Vec<Given>), Error> {
         match is_file(&self.app) {
-            true => self.values.of_file(&self.app, files),
-            false => self.values.of_app(find_app(apps, &self.app)?, files),
+            true => self.values.of_file(&self.app, files, purpose),
+            false => self.values.of_app(find_app(apps, &self.app)?, files, purpose),
         }
     }
 
@@ -104,7 +136,10 @@ impl Which {
             true if self.values.size.is_empty() && !is_tensor(&self.app) => {
                 Ok((file::pipeline(&self.app, &self.values)?, None))
             }
-            _ => self.realise(apps).map(|subject| (subject.pipeline, Some(subject.request))),
+            _ => {
+                let subject = self.realise_to_compile(apps)?;
+                Ok((subject.pipeline, Some(subject.request)))
+            }
         }
     }
 }
@@ -117,31 +152,48 @@ impl Values {
     }
 
     /// The pipeline of a file with these values.
-    pub(crate) fn of_file(&self, file: &str, files: &[String]) -> Result<(Subject, Vec<Given>), Error> {
+    pub(crate) fn of_file(
+        &self,
+        file: &str,
+        files: &[String],
+        purpose: Purpose,
+    ) -> Result<(Subject, Vec<Given>), Error> {
         match is_tensor(file) {
-            true => tensor::realise(file, self, files),
+            true => tensor::realise(file, self, files, purpose),
             false if self.def.is_some() => {
                 Err(Error::Ignored { flag: "def".to_owned(), why: NO_DEFINITIONS })
             }
-            false => file::realise(file, self, files),
+            false => file::realise(file, self, files, purpose),
         }
     }
 
     /// An app with these values.
-    pub(crate) fn of_app(&self, app: &App, files: &[String]) -> Result<(Subject, Vec<Given>), Error> {
+    pub(crate) fn of_app(
+        &self,
+        app: &App,
+        files: &[String],
+        purpose: Purpose,
+    ) -> Result<(Subject, Vec<Given>), Error> {
         if self.def.is_some() {
             return Err(Error::Ignored { flag: "def".to_owned(), why: NO_DEFINITIONS });
         }
         let mut settings = Settings::defaults(app);
         set_structure(app, &mut settings, &self.set)?;
-        set_params(app, &mut settings, &self.param)?;
-        let fixed = set_sizes(app, &mut settings, &self.size)?;
         let pipeline = build(app, &settings)?;
+        set_params(app, &pipeline, &mut settings, &self.param)?;
+        let fixed = set_sizes(app, &mut settings, &self.size)?;
+        let mut unset = Vec::new();
+        for (_, param) in run_time_params(&pipeline, purpose) {
+            if settings.get(&param.name).is_none() && param.usual().is_none() {
+                settings.give(&param.name, 0.0);
+                unset.push(param.name.clone());
+            }
+        }
         let shapes = app.shapes_at(&settings);
         let names: Vec<&str> = shapes.inputs.iter().map(|(name, _)| name.as_str()).collect();
-        let given = inputs::read(app, &pipeline, &names, files)?;
+        let given = inputs::read(app, &settings, &pipeline, &names, files)?;
         inputs::solve_sizes(app, &mut settings, &fixed, &given);
-        let subject = Subject::new(app, settings)?;
+        let subject = Subject { unset, ..Subject::new(app, settings)? };
         let given = inputs::fit(&subject, given)?;
         Ok((subject, given))
     }
@@ -159,7 +211,8 @@ impl Subject {
             true => Sizes::of_boxes(&pipeline, &request),
             false => Sizes::of_app(app, &settings),
         };
-        Ok(Subject { name: app.name.clone(), sizes, pipeline, request, app: app.clone(), settings })
+        let (name, app, unset) = (app.name.clone(), app.clone(), Vec::new());
+        Ok(Subject { name, sizes, pipeline, request, app, settings, unset })
     }
 
     /// The boxes of inputs and outputs.
@@ -181,6 +234,18 @@ impl Subject {
         }
         let region = self.request.inputs[id].clone().unwrap_or_else(|| Region::empty(*dimensions));
         Ok(self.app.input(&InputRequest { name, ty: *ty, region, seed, settings: &self.settings })?)
+    }
+
+    /// Gives 0 to Params that need no value for this purpose. Returns their names.
+    fn fill(pipeline: &Pipeline, request: &mut Realisation, purpose: Purpose) -> Vec<String> {
+        let mut unset = Vec::new();
+        for (id, param) in run_time_params(pipeline, purpose) {
+            if request.params[id].is_none() {
+                request.params[id] = Some(Value::zero(param.ty));
+                unset.push(param.name.clone());
+            }
+        }
+        unset
     }
 
     /// The pipeline with data: inputs from files, the others generated from a seed.
@@ -247,13 +312,14 @@ fn grown(request: &Realisation, dims: &[usize], typical: &[i64], sizes: &[i64]) 
 
 /// Whether the error is about sizes or values that the user gave.
 pub(crate) fn is_usage(error: &BoundsError) -> bool {
-    use BoundsError::{Extent, Missing, ParamRange, ParamType, Rank, TooLarge, Unknown};
+    use BoundsError::{Extent, Missing, ParamRange, ParamType, Position, Rank, TooLarge, Unknown};
     matches!(
         error,
         Extent { .. }
             | Missing { .. }
             | ParamRange { .. }
             | ParamType { .. }
+            | Position { .. }
             | Rank { .. }
             | TooLarge { .. }
             | Unknown { .. }

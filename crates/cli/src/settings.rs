@@ -48,12 +48,20 @@ pub(crate) fn set_structure_value(
 }
 
 /// Sets Params from `NAME=VALUE`.
-pub(crate) fn set_params(app: &App, settings: &mut Settings, given: &[String]) -> Result<(), Error> {
+pub(crate) fn set_params(
+    app: &App,
+    pipeline: &Pipeline,
+    settings: &mut Settings,
+    given: &[String],
+) -> Result<(), Error> {
     for (name, text) in assignments(Kind::Param, given)? {
-        let name = &find_setting(app, Kind::Param, name)?.name;
+        // A Param without a default is no setting of the app.
+        if pipeline.param_named(name).is_none() {
+            find_setting(app, Kind::Param, name)?;
+        }
         let no_number =
-            || Error::NoNumber { app: app.name.clone(), name: name.clone(), text: text.to_owned() };
-        change(settings, name, number(text).ok_or_else(no_number)?);
+            || Error::NoNumber { app: app.name.clone(), name: name.to_owned(), text: text.to_owned() };
+        settings.give(name, number(text).ok_or_else(no_number)?);
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use warploom::app::App;
 
 use crate::error::Error;
 use crate::names::find_app;
-use crate::pipeline::{Values, is_file};
+use crate::pipeline::{Purpose, Values, is_file};
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::search::duration;
@@ -215,7 +215,7 @@ impl Arguments {
     /// An app, or a pipeline from a file at the size of `--size`.
     fn app(&self, apps: &[App], name: &str) -> Result<App, Error> {
         match is_file(name) {
-            true => Ok(Values::sized(self.size.as_deref()).of_file(name, &[])?.0.app),
+            true => Ok(Values::sized(self.size.as_deref()).of_file(name, &[], Purpose::Run)?.0.app),
             false => find_app(apps, name).cloned(),
         }
     }

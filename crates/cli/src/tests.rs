@@ -133,6 +133,146 @@ fn a_pipeline_that_cannot_be_built_is_said_so() {
     assert_eq!(sentence("run forgetful"), (expected.to_owned(), exit::PIPELINE));
 }
 
+/// Runs a command on these apps: the error, and what was printed before.
+fn failing(apps: &[App], arguments: &str) -> (Error, String) {
+    let arguments = std::iter::once("warploom").chain(arguments.split_whitespace()).map(OsString::from);
+    let mut out = Vec::new();
+    let error = execute(apps, arguments, &mut out).unwrap_err();
+    (error, String::from_utf8(out).unwrap())
+}
+
+#[test]
+fn apps_that_cannot_be_built_do_not_hide_the_others() {
+    let apps: Vec<App> = small().into_iter().chain([pair()]).collect();
+    let (error, text) = failing(&apps, "apps");
+    let names: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.starts_with(&["point", "forgetful", "pair"]), "{text}");
+    let message = error.to_string();
+    let lines: Vec<&str> = message.lines().collect();
+    assert!(lines[0].starts_with("`broken` cannot be built: `input` is called with 1 index"), "{message}");
+    assert!(lines[1].starts_with("  --> ") && lines[1].contains("tests.rs:"), "{message}");
+    assert!(lines[2].starts_with("`panics` panicked: on purpose"), "{message}");
+    assert_eq!(error.exit_code(), exit::PIPELINE);
+
+    let (error, text) = failing(&apps, "apps --json");
+    assert!(error.is_in_the_report());
+    let report: Json = serde_json::from_str(&text).unwrap();
+    documented::Documented::read().check(&report);
+    let names = |list: &str| -> Vec<String> {
+        let items = report[list].as_array().unwrap().iter();
+        items.map(|item| item["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("apps"), ["point", "forgetful", "pair"]);
+    assert_eq!(names("failed"), ["broken", "panics"]);
+}
+
+#[test]
+fn two_apps_with_one_name_are_refused() {
+    let line = line!() + 1;
+    let (one, other) = (App::new("same", |_| panic!()), App::new("same", |_| panic!()));
+    for command in ["apps", "run same", "compile point"] {
+        let (error, text) = failing(&[pair(), one.clone(), other.clone()], command);
+        let message = error.to_string();
+        assert!(message.starts_with("two apps are named `same`; rename one\n  --> "), "{message}");
+        assert_eq!(message.matches(&format!("tests.rs:{line}:")).count(), 2, "{message}");
+        assert_eq!((error.exit_code(), text.as_str()), (exit::PIPELINE, ""));
+    }
+}
+
+/// Kernels take most Params when they run, so compiling needs no values for them.
+#[test]
+fn only_params_that_bounds_need_are_asked_for_when_compiling() {
+    let build = |_: &Settings| {
+        let x = vars!(x);
+        let (gain, by) = (Param::f32("gain"), Param::i32("by"));
+        Pipeline::new("shift", [func("output", x, Input::f32("input", 1).at(x + &by) * &gain)])
+    };
+    let shapes = |_: &Settings| {
+        Shapes::new([("input", Region::of_extents(&[64]))], [("output", Region::of_extents(&[32]))])
+    };
+    let app = App::new("shift", build).shapes(shapes);
+    let (error, _) = failing(std::slice::from_ref(&app), "compile shift --schedule default");
+    let expected = "`shift` has no value for its Param by; give one with --param by=VALUE";
+    assert_eq!(error.to_string(), expected);
+    let run = |apps: &[App], arguments: &str| {
+        let arguments = std::iter::once("warploom").chain(arguments.split_whitespace()).map(OsString::from);
+        let mut out = Vec::new();
+        execute(apps, arguments, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    for command in ["compile", "explain"] {
+        run(std::slice::from_ref(&app), &format!("{command} shift --schedule default --param by=3"));
+    }
+    let (error, _) = failing(std::slice::from_ref(&app), "sim shift --schedule default --param by=3");
+    assert_eq!(error.to_string(), expected.replace("by", "gain"));
+    run(&[app], "sim shift --schedule default --param by=3 --param gain=2");
+
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("scaled.tc").display().to_string();
+    let text = "def scaled(float(N) A, float gain, int32 d = 2) -> (C) { C(i) = gain * A(i + d) where i in 0:N - d }";
+    std::fs::write(&file, text).unwrap();
+    run(&[], &format!("compile {file} --size N=64 --schedule default"));
+    let (error, _) = failing(&[], &format!("sim {file} --size N=64 --schedule default"));
+    assert!(error.to_string().contains("gain"), "{error}");
+}
+
+/// A picture or array whose channels lie side by side fits an input that is stored so; otherwise the message
+/// says what to do.
+#[test]
+fn layouts_of_files_are_understood() {
+    let of = |order: Vec<usize>| {
+        let build = move |_: &Settings| {
+            let (x, y, c) = vars!(x, y, c);
+            let image = Input::u8("image", 3).stored(order.clone());
+            Pipeline::new("inverse", [func("output", (x, y, c), 255 - image.at((x, y, c)))])
+        };
+        let shapes = |settings: &Settings| {
+            let region = Region::of_extents(&[settings.int("W"), settings.int("H"), 3]);
+            Shapes::new([("image", region.clone())], [("output", region)])
+        };
+        App::new("inverse", build).sizes([setting("W", 8.0), setting("H", 8.0)]).shapes(shapes)
+    };
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    // NumPy's shape is (4, 6, 3); the buffer has its axes in reverse.
+    let side_by_side =
+        Buffer::from_fn(Region::of_extents(&[3, 6, 4]), |at| (at[0] + 10 * at[1] + 70 * (at[2] % 3)) as u8);
+    npy::write(file("hwc.npy"), &side_by_side.unwrap()).unwrap();
+    let arguments = format!("warploom run inverse --input {} -o {}", file("hwc.npy"), file("out.npy"));
+    let arguments: Vec<OsString> = arguments.split_whitespace().map(OsString::from).collect();
+    execute(&[of(vec![2, 0, 1])], arguments, &mut Vec::new()).unwrap();
+    let out = npy::read(file("out.npy")).unwrap();
+    assert_eq!(out.region().extents(), [6, 4, 3]);
+    assert_eq!(out.get(&[5, 1, 2]), Some(Value::from(255_u8 - (2 + 50 + 70))));
+
+    let (error, _) = failing(&[of(vec![0, 1, 2])], &format!("run inverse --input {}", file("hwc.npy")));
+    assert_eq!(
+        error.to_string().replace(&file("hwc.npy"), "hwc.npy"),
+        "hwc.npy has extents 3x6x4, but dimension 2 of input `image` of `inverse` has extent 3; transpose the array, \
+         array.transpose(2, 0, 1), or declare the input .stored([2, 0, 1]), which takes the file as it is"
+    );
+    assert_eq!(error.exit_code(), exit::USAGE);
+
+    // The channels of a picture are the last index of the notation of Tensor Comprehensions.
+    let picture = side_by_side_picture();
+    warploom::interp::picture::write(file("in.png"), &picture).unwrap();
+    let text = "def inverse(uint8(H,W,3) I) -> (O) { O(y,x,c) = 255 - I(y,x,c) }";
+    std::fs::write(file("inverse.tc"), text).unwrap();
+    let arguments = format!("warploom run {} --input {}", file("inverse.tc"), file("in.png"));
+    let arguments = format!("{arguments} -o {}", file("out.npy"));
+    let arguments: Vec<OsString> = arguments.split_whitespace().map(OsString::from).collect();
+    execute(&[], arguments, &mut Vec::new()).unwrap();
+    let out = npy::read(file("out.npy")).unwrap();
+    assert_eq!(out.region().extents(), [3, 6, 4]);
+    assert_eq!(out.get(&[2, 5, 1]), Some(Value::from(255 - 122)));
+}
+
+/// A picture `(x, y, c)` of 6 x 4 pixels.
+fn side_by_side_picture() -> Buffer {
+    let sample = |at: &[i64]| (at[2] + 10 * at[0] + 70 * (at[1] % 3)) as u8;
+    Buffer::from_fn(Region::of_extents(&[6, 4, 3]), sample).unwrap()
+}
+
 /// Writes a folder of reference data for `pair`.
 fn write_golden(folder: &TempDir, outputs: &[&str]) {
     let array = serde_json::json!({ "shape": [3], "dtype": "float32", "halide_min": [1] });

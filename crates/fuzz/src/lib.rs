@@ -81,6 +81,6 @@ pub use driver::{Checker, Found, Options, Progress, Scheduler, Skipped, Summary,
 pub use file::{CaseError, ContentError, Seen};
 pub use mutants::{Fate, FoundKernel, Mutant, Mutated, MutatedKernel, Mutation, Survival, mutate};
 pub use mutate::Mutator;
-pub use panics::{note_panic, panic_message};
+pub use panics::{catch, note_panic, panic_message};
 pub use reduce::{REDUCTION_TIME, Reduced, reduce};
 pub use skip::{Reason, Skip};

@@ -11,8 +11,12 @@ thread_local! {
     static NOTED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`; turns a panic into an error with its message.
-pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+/// Runs `work`; turns a panic into an error with its message, and its location if the panic hook calls
+/// [`note_panic`].
+///
+/// # Errors
+/// The message of a panic.
+pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     // Checks can nest: a thread that waits for others may run another check in the meantime.
     let outer = CATCHING.replace(true);
     NOTED.set(None);

@@ -367,6 +367,16 @@ impl Buffer {
         Ok(self)
     }
 
+    /// The same samples with the dimensions in another order: dimension `d` of the result is dimension
+    /// `from[d]` of this buffer. No sample moves.
+    pub fn transposed(self, from: &[usize]) -> Result<Buffer, BufferError> {
+        layout(self.ty(), &self.region, from)?;
+        let region = Region(from.iter().map(|&d| self.region[d]).collect());
+        let strides = from.iter().map(|&d| self.strides[d]).collect();
+        let order = self.order.iter().filter_map(|d| from.iter().position(|from| from == d)).collect();
+        Ok(Buffer { region, order, strides, data: self.data })
+    }
+
     /// A copy of the samples inside `region`, first dimension fastest.
     pub fn cropped(&self, region: &Region) -> Result<Buffer, BufferError> {
         let outside = || BufferError::Outside {

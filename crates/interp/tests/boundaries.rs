@@ -12,8 +12,10 @@ use warploom_lang::*;
 const WIDTH: i64 = 5;
 const OUTSIDE: f32 = -1.0;
 
-/// A condition, and the function that maps any coordinate to the one inside that it reads.
-type Condition = (&'static str, fn(&Input) -> Func, fn(i64) -> Option<i64>);
+/// Maps any coordinate to the one inside that a condition reads.
+type Inside = fn(i64) -> Option<i64>;
+
+type Condition = (&'static str, fn(&Input) -> Func, Inside);
 
 const CONDITIONS: [Condition; 5] = [
     ("repeat_edge", Input::repeat_edge, |x| Some(x.clamp(0, WIDTH - 1))),
@@ -150,7 +152,7 @@ fn funcs_with_several_values_have_boundary_conditions() {
     let x = vars!(x);
     let region = Region::of_extents(&[12]);
     let pair = func("pair", x, (x * x, x.f32() + 0.5));
-    let conditions: [(Func, fn(i64) -> Option<i64>); 5] = [
+    let conditions: [(Func, Inside); 5] = [
         (pair.repeat_edge_in(limits([(0, 5)])), CONDITIONS[0].2),
         (pair.repeat_image_in(limits([(0, 5)])), CONDITIONS[1].2),
         (pair.mirror_image_in(limits([(0, 5)])), CONDITIONS[2].2),

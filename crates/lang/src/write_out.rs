@@ -35,8 +35,8 @@ const LARGE_EXTENT: i64 = 1 << 14;
 /// The nodes of each stage where a boundary condition is to be inlined.
 type Places = AHashMap<(FuncId, usize), AHashSet<ExprId>>;
 
-/// The pipeline with boundary conditions inlined at data-dependent reads; `None` if there are no
-/// such reads.
+/// The pipeline with boundary conditions inlined at reads without useful bounds; `None` if there are
+/// no such reads.
 pub(crate) fn write_out(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> Option<Pipeline> {
     let mut changed: Option<Pipeline> = None;
     // An inlined definition may itself read another boundary condition, which comes before it.
@@ -115,7 +115,7 @@ fn suspects(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> AHashMap<Expr
 }
 
 /// Values to try for Params.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Sample {
     /// The low end of the range; without a range, 0.
     Low,
@@ -144,6 +144,7 @@ impl Sample {
 struct Trial<'a> {
     pipeline: &'a Pipeline,
     extent: i64,
+    params: Sample,
     given: Given,
     values: Values,
 }
@@ -152,7 +153,7 @@ impl<'a> Trial<'a> {
     fn new(pipeline: &'a Pipeline, extent: i64, params: Sample) -> Trial<'a> {
         let given = Given::nominal(pipeline, extent, |param| params.value(param));
         let values = value_spans(pipeline, &given);
-        Trial { pipeline, extent, given, values }
+        Trial { pipeline, extent, params, given, values }
     }
 
     /// Adds the reads with an index that is far.
@@ -179,8 +180,12 @@ impl<'a> Trial<'a> {
 
     /// The spans of some indices of a stage.
     fn spans(&self, stage: &Stage, indices: &[ExprId]) -> impl Iterator<Item = IntSpan> {
-        let at_least_one = |range: Range| Range::new(range.min, range.extent.max(1));
-        let domain = self.given.domain(self.pipeline, stage).into_iter().map(at_least_one);
+        // A reduction runs over some points, and not over an endless number of them.
+        let usual = |range: Range| match self.params {
+            Sample::Endless => Range::new(0, self.extent),
+            _ => Range::new(range.min, range.extent.max(1)),
+        };
+        let domain = self.given.domain(self.pipeline, stage).into_iter().map(usual);
         let domain: Vec<Range> = domain.collect();
         let vars = vec![Range::new(0, self.extent); stage.indices.len()];
         let environment = self.given.environment(&self.values, &vars, &domain);

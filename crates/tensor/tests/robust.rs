@@ -9,8 +9,8 @@ use mutate::{Mutator, WORDS};
 use proptest::prelude::*;
 use warploom_lang::{Value, infer};
 use warploom_tensor::ast::{
-    Assign, Binary, Clause, Declared, Def, Dim, Expr, ExprKind, Name, Reduction, ResultName, Statement,
-    TensorType, Unary,
+    Assign, Binary, Clause, Declared, Def, Dim, Expr, ExprKind, Name, Number, Reduction, ResultName,
+    Statement, TensorType, Unary,
 };
 use warploom_tensor::types::Scalar;
 use warploom_tensor::{Fault, MAX_NESTING, Span, parse};
@@ -169,7 +169,7 @@ fn nesting_has_a_limit() {
 }
 
 fn name() -> impl Strategy<Value = Name> {
-    prop_oneof![Just("A"), Just("B"), Just("i"), Just("j"), Just("_x1"), Just("N"), Just("exp")]
+    prop_oneof![Just("A"), Just("B"), Just("i"), Just("j"), Just("_x1"), Just("N"), Just("exp"), Just("in")]
         .prop_map(|text| Name { text: text.to_string(), span: Span::default() })
 }
 
@@ -239,16 +239,24 @@ fn assign() -> impl Strategy<Value = Assign> {
 fn statement() -> impl Strategy<Value = Statement> {
     let indices = prop::collection::vec(name(), 0..4);
     let equivalent = prop::option::of((name(), prop::collection::vec(expr(), 0..2)));
-    (name(), indices, assign(), expr(), equivalent, prop::collection::vec(clause(), 0..3)).prop_map(
-        |(target, indices, assign, value, equivalent, clauses)| {
+    let ty = prop::option::of(scalar().prop_map(|scalar| (scalar, Span::default())));
+    (ty, name(), indices, assign(), expr(), equivalent, prop::collection::vec(clause(), 0..3)).prop_map(
+        |(ty, target, indices, assign, value, equivalent, clauses)| {
             let assign_span = Span::default();
-            Statement { target, indices, assign, value, equivalent, clauses, assign_span }
+            Statement { ty, target, indices, assign, value, equivalent, clauses, assign_span }
         },
     )
 }
 
 fn def() -> impl Strategy<Value = Def> {
-    let declared = (tensor_type(), name()).prop_map(|(ty, name)| Declared { ty, name });
+    let most = f64::from(i32::MAX);
+    let span = Span::default();
+    let number = prop_oneof![
+        (-most..most).prop_map(move |value| Number { value: value.round(), is_float: false, span }),
+        (-1e30..1e30).prop_map(move |value| Number { value, is_float: true, span }),
+    ];
+    let declared = (tensor_type(), name(), prop::option::of(number))
+        .prop_map(|(ty, name, default)| Declared { ty, name, default });
     let result = (prop::option::of(tensor_type()), name()).prop_map(|(ty, name)| ResultName { ty, name });
     let (params, results) = (prop::collection::vec(declared, 0..4), prop::collection::vec(result, 0..3));
     (name(), params, results, prop::collection::vec(statement(), 0..4))

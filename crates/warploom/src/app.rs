@@ -6,6 +6,7 @@ mod settings;
 mod shapes;
 
 use std::fmt;
+use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use warploom_interp::buffer::{Buffer, BufferError};
@@ -54,6 +55,7 @@ pub struct App {
     /// The most points that the reference evaluator visits to check kernels at a smaller size.
     pub check_points: u64,
     params: OnceLock<Vec<Setting>>,
+    place: &'static Location<'static>,
     build: Arc<Build>,
     shapes: Option<Arc<Boxes>>,
     input: Option<Arc<Generate>>,
@@ -73,6 +75,7 @@ type Count = dyn Fn(&Settings) -> f64 + Send + Sync;
 impl App {
     /// An app without sizes and structure parameters. `build` makes its pipeline, which may depend on the structure parameters,
     /// but not on the sizes.
+    #[track_caller]
     pub fn new(
         name: impl Into<String>,
         build: impl Fn(&Settings) -> Result<Pipeline, PipelineError> + Send + Sync + 'static,
@@ -85,6 +88,7 @@ impl App {
             tolerance: None,
             check_points: CHECK_POINTS,
             params: OnceLock::new(),
+            place: Location::caller(),
             build: Arc::new(build),
             shapes: None,
             input: None,
@@ -94,6 +98,7 @@ impl App {
     }
 
     /// A pipeline as an app, with the boxes and Params of a request. Every input and output needs a box.
+    #[track_caller]
     pub fn of_pipeline(pipeline: &Pipeline, request: &Realisation) -> App {
         let shapes = Shapes::of_request(pipeline, request);
         let params = pipeline.params().values().zip(request.params.values());
@@ -171,6 +176,11 @@ impl App {
 
 /// What follows from it.
 impl App {
+    /// Where the app was made, for messages.
+    pub fn place(&self) -> &'static Location<'static> {
+        self.place
+    }
+
     /// The pipeline.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ use super::Arguments;
 use crate::backend::open_gpu;
 use crate::error::Error;
 use crate::names::find_app;
+use crate::pipeline::Purpose;
 use crate::report;
 
 #[derive(Serialize)]
@@ -67,7 +68,7 @@ fn candidates(apps: &[App], arguments: &Arguments) -> Result<(Vec<String>, Vec<C
         let subject = match known {
             Some(subject) => subject,
             None => {
-                let (asked, _) = arguments.values.of_app(app, &[])?;
+                let (asked, _) = arguments.values.of_app(app, &[], Purpose::Run)?;
                 let subject = Arc::new(Subject::of(&asked.workload(&[], arguments.seed)?)?);
                 subjects.push((app.name.clone(), subject.clone()));
                 subject

@@ -5,7 +5,7 @@ use warploom::fuzz::{Case, CaseError};
 use warploom::lang::files;
 use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, infer};
 
-use super::{Subject, Values, is_tensor, tensor};
+use super::{Purpose, Subject, Values, is_tensor, tensor};
 use crate::error::Error;
 use crate::inputs::{self, Given};
 
@@ -14,6 +14,7 @@ pub(super) fn realise(
     file: &str,
     values: &Values,
     inputs: &[String],
+    purpose: Purpose,
 ) -> Result<(Subject, Vec<Given>), Error> {
     let (pipeline, mut request) = read(file, values)?;
     for item in values.size.iter().flat_map(|text| text.split(',')) {
@@ -23,12 +24,14 @@ pub(super) fn realise(
         let (name, value) = param(&pipeline, item)?;
         request = request.param(name, value);
     }
+    let unset = Subject::fill(&pipeline, &mut request, purpose);
     let names: Vec<&str> = pipeline.inputs().values().map(|input| input.name.as_str()).collect();
-    let given = inputs::read(&App::of_pipeline(&pipeline, &request), &pipeline, &names, inputs)?;
+    let app = App::of_pipeline(&pipeline, &request);
+    let given = inputs::read(&app, &Settings::defaults(&app), &pipeline, &names, inputs)?;
     let request = with_files(&pipeline, request, &given);
     infer(&pipeline, &request).map_err(|error| refused(file, &pipeline, error))?;
     let app = App::of_pipeline(&pipeline, &request);
-    let subject = Subject::new(&app, Settings::defaults(&app))?;
+    let subject = Subject { unset, ..Subject::new(&app, Settings::defaults(&app))? };
     let given = inputs::fit(&subject, given)?;
     Ok((subject, given))
 }

@@ -1,14 +1,18 @@
 //! Definitions in the notation of Tensor Comprehensions.
 
 use warploom::app::{App, Settings};
+use warploom::interp::buffer::Buffer;
+use warploom::lang::ir::InputDecl;
 use warploom::lang::{Pipeline, Region, files, infer};
+use warploom::tensor::ast::Dim;
 use warploom::tensor::{self, Definition};
 
 use super::file::{param, refused};
-use super::{Subject, Values};
+use super::{Purpose, Subject, Values};
 use crate::channels;
 use crate::error::Error;
 use crate::inputs::{self, Given};
+use crate::layout::Layout;
 use crate::names::Kind;
 use crate::settings::MAX_SIZE;
 
@@ -20,6 +24,7 @@ pub(super) fn realise(
     file: &str,
     values: &Values,
     inputs: &[String],
+    purpose: Purpose,
 ) -> Result<(Subject, Vec<Given>), Error> {
     let definition = read(file, values)?;
     let mut sizes = requested(&definition, values)?;
@@ -28,11 +33,11 @@ pub(super) fn realise(
             sizes.push((name, size));
         }
     }
-    let app = app(file, definition, &sizes, values)?;
+    let (app, unset) = app(file, definition, &sizes, values, purpose)?;
     let settings = Settings::defaults(&app);
-    let subject = Subject::new(&app, settings)?;
+    let subject = Subject { unset, ..Subject::new(&app, settings.clone())? };
     let names: Vec<&str> = subject.pipeline.inputs().values().map(|input| input.name.as_str()).collect();
-    let given = inputs::read(&app, &subject.pipeline, &names, inputs)?;
+    let given = inputs::read(&app, &settings, &subject.pipeline, &names, inputs)?;
     let given = inputs::fit(&subject, given)?;
     Ok((subject, given))
 }
@@ -46,7 +51,7 @@ pub(super) fn at_arrays<'a>(
     let definition = read(file, &values)?;
     let shapes: Vec<(&str, Vec<i64>)> = arrays.map(|(name, region)| (name, shape(region))).collect();
     let sizes = sizes_of(&definition, &shapes)?;
-    app(file, definition, &sizes, &values)
+    Ok(app(file, definition, &sizes, &values, Purpose::Run)?.0)
 }
 
 fn read(file: &str, values: &Values) -> Result<Definition, Error> {
@@ -95,9 +100,26 @@ fn sizes_of_files(definition: &Definition, files: &[String]) -> Result<Sizes, Er
     let unbuilt = App::new(definition.name(), |_| Pipeline::new("", []));
     let mut shapes = Vec::new();
     for (name, file) in inputs::assign(&unbuilt, Kind::Input, &names, files)? {
-        shapes.push((name, shape(channels::read(file)?.0.region())));
+        let (buffer, file, _) = channels::read(file)?;
+        shapes.push((name, shape(laid_out(definition, name, file, buffer)?.region())));
     }
     sizes_of(definition, &shapes)
+}
+
+/// The content of a file with the dimensions of a tensor, whose declaration may have numbers.
+fn laid_out(definition: &Definition, name: &str, file: &str, buffer: Buffer) -> Result<Buffer, Error> {
+    let tensors = definition.tree().params.iter().filter(|param| !param.ty.dims.is_empty());
+    let mut named = tensors.zip(definition.inputs());
+    let Some((param, name)) = named.find(|(_, known)| known == name) else { return Ok(buffer) };
+    // The last index of the notation is the first.
+    let known = param.ty.dims.iter().rev().map(|dim| match dim {
+        Dim::Number(number, _) => Some(*number),
+        Dim::Name(_) => None,
+    });
+    let known: Vec<Option<i64>> = known.collect();
+    let (ty, dimensions) = (param.ty.scalar.lang(), known.len());
+    let input = InputDecl { name, ty, dimensions, storage_order: (0..dimensions).collect() };
+    inputs::laid_out(definition.name(), &Layout::with(&input, known), file, buffer)
 }
 
 fn sizes_of(definition: &Definition, shapes: &[(&str, Vec<i64>)]) -> Result<Sizes, Error> {
@@ -111,7 +133,22 @@ fn shape(region: &Region) -> Vec<i64> {
 }
 
 /// A definition at some sizes as an app whose sizes can still change, as long as the pipeline stays what it is.
-fn app(file: &str, definition: Definition, sizes: &Sizes, values: &Values) -> Result<App, Error> {
+/// Returns the Params without a value too.
+fn app(
+    file: &str,
+    definition: Definition,
+    sizes: &Sizes,
+    values: &Values,
+    purpose: Purpose,
+) -> Result<(App, Vec<String>), Error> {
+    let mut sizes = sizes.clone();
+    for name in definition.sizes() {
+        if let (true, Some(default)) =
+            (sizes.iter().all(|(known, _)| known != name), definition.default_of(name))
+        {
+            sizes.push((name.to_owned(), default));
+        }
+    }
     let missing = definition.sizes().into_iter().find(|name| sizes.iter().all(|(known, _)| known != name));
     if let Some(missing) = missing {
         let example = definition.sizes().iter().map(|name| format!("{name}=1024")).collect::<Vec<_>>();
@@ -124,6 +161,7 @@ fn app(file: &str, definition: Definition, sizes: &Sizes, values: &Values) -> Re
         let (name, value) = param(&pipeline, item)?;
         request = request.param(name, value);
     }
+    let unset = Subject::fill(&pipeline, &mut request, purpose);
     infer(&pipeline, &request).map_err(|error| refused(file, &pipeline, error))?;
-    Ok(App::of_definition(definition, &at, &pipeline, &request))
+    Ok((App::of_definition(definition, &at, &pipeline, &request), unset))
 }
