@@ -188,7 +188,7 @@ impl Arguments {
     ) -> Result<(Schedule, Option<search::Report>, Option<Outcome>), Error> {
         let usual = Options { any_size: any_size.cloned(), ..self.search.options(problem)? };
         let Some(options) = self.kernels.search_options(usual) else {
-            return Ok((self.kernels.schedule(problem)?, None, None));
+            return Ok((self.kernels.schedule_or_search(problem, any_size)?.0, None, None));
         };
         let found = search::run(problem, model, &options)?;
         let report = search::Report::new(&found, model.name(), &options);
