@@ -275,7 +275,7 @@ impl List {
 
     /// Gives every reduction that is new or `thin` storage of its own inside the kernel that writes its result, so that its
     /// start needs no kernel. Inlining the copy that this adds undoes it.
-    fn cut_reductions(&mut self, original: &Pipeline, thin: &[Thin]) {
+    fn cut_reductions(&mut self, original: &Pipeline, thin: &[Thin], is_over: &impl Fn() -> bool) {
         let reduces = |func: &FuncDecl| {
             let stays = |d: usize| func.stages[1].is_pure(self.pipeline.exprs(), d);
             func.stages.len() == 2 && !func.stages[1].domain.is_empty() && (0..func.dims.len()).all(stays)
@@ -286,7 +286,7 @@ impl List {
         };
         let funcs = self.pipeline.funcs().values().filter(|func| reduces(func) && is_meant(func));
         let names: Vec<String> = funcs.map(|func| func.name.clone()).collect();
-        for func in names {
+        for func in names.into_iter().take_while(|_| !is_over()) {
             self.push(Rewrite::Cut { func, at: 2 });
         }
     }
@@ -333,7 +333,7 @@ impl Recipe {
             let _ = self.reduce(&mut list, thin, &stage, problem.device().sms)
                 || self.scan(&mut list, thin, &stage, runs_along_rows(problem.pipeline(), thin.stage.func));
         }
-        list.cut_reductions(problem.pipeline(), &updates);
+        list.cut_reductions(problem.pipeline(), &updates, is_over);
         let rewrites = list.pipeline.rewrites();
         (rewrites != problem.pipeline().rewrites()).then(|| problem.of_rewritten(&list.pipeline).ok())?
     }
