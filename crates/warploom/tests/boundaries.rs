@@ -112,7 +112,7 @@ fn warped(number: u64) -> Pipeline {
         inner.get(1, (y, x)),
         outer.at(here()).i32(),
         (by.at(here()) * &a).i32() + x,
-        (by.at(here()).f16() * 4).i64() * 1_000_003_i64 + y.i64(),
+        ((by.at(here()).f16() * 4).i64() * 1_000_003_i64 + y.i64()).saturating_cast(Type::I32),
         random_u32(number as u32, [x, y]).i32(),
     ];
     let pick = |shift: u64| indices[(number >> shift) as usize % indices.len()].clone();
