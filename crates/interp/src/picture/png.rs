@@ -43,7 +43,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Raw, PictureError> {
     let channels = color.samples() as u8;
     check_possible(bytes, (width, height), u32::from(channels) * (1 + u32::from(wide)), MOST_OF_ONE)?;
     check_size(width, height, channels)?;
-    let size = reader.output_buffer_size().ok_or_else(|| PictureError::TooLarge { bytes: bytes.len() })?;
+    let size = reader.output_buffer_size().ok_or(PictureError::TooLarge { bytes: bytes.len() })?;
     let mut pixels = vec![0; size];
     let frame = reader.next_frame(&mut pixels).map_err(failed)?;
     pixels.truncate(frame.buffer_size());
