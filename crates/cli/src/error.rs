@@ -149,7 +149,6 @@ pub(crate) enum Error {
     NoFile { file: String },
     #[error("there is no folder {folder}; check its path")]
     NoFolder { folder: String },
-    /// A folder without the files that a command reads.
     #[error("{folder} contains no files named *.{extensions}; give another file or folder")]
     NoFilesIn { folder: String, extensions: String },
     /// A file that cannot be read or written.
@@ -171,7 +170,6 @@ pub(crate) enum Error {
     NotAFolder { folder: String, file: String },
     #[error("cannot write {file}: it is a folder; give the name of a file in it")]
     IsAFolder { file: String },
-    /// A run without all of its inputs.
     #[error(
         "`{app}` lacks {inputs}: {names}; give files, as in --input {first}=FILE, or add --generate for made-up data"
     )]
@@ -179,7 +177,6 @@ pub(crate) enum Error {
     /// An input file with another element type.
     #[error("{file} has type {found}, but input `{input}` of `{app}` has type {expected}; {}", advice(file))]
     InputType { app: String, file: String, input: String, found: Type, expected: Type },
-    /// A picture with channels that would be lost.
     #[error(
         "input `{input}` of `{app}` takes {channels}, and converting {file} would lose {lost}; write {file}:{suffix} to \
          convert it all the same"
