@@ -108,7 +108,9 @@ blur inline edge  # nothing to see
       output threads x 64, y 64 serial y 4   # too many
 ";
     fs::write(place.path("mine.schedule"), schedule).unwrap();
-    for command in ["explain blur", "sim blur", "compile blur", "compile blur -o out", "run blur --generate --on sim"] {
+    for command in
+        ["explain blur", "sim blur", "compile blur", "compile blur -o out", "run blur --generate --on sim"]
+    {
         let ran = place.run(&format!("{command} --size 640x480 --schedule mine.schedule"));
         assert_eq!(ran.code, 3, "{command}: {}", ran.err);
         assert!(ran.err.contains("mine.schedule: "), "{command}: {}", ran.err);
