@@ -76,7 +76,6 @@ fn check_app(name: &str, structure: &[(&str, f64)], sizes: &[(&str, f64)]) {
             }
         }
     }
-    println!("{name}: {left_out} of {tried} left out");
     assert!(left_out * 4 <= tried, "{name}: {left_out} of {tried} left out");
 }
 

@@ -94,6 +94,8 @@ fn strategies() -> Strategies {
                 curve("opevo", &[(1, 30.0, 0.0), (12, 16.0, 2.0)]),
             ],
             table: table(&[["random", "24.00 ± 5.00"], ["opevo", "16.00 ± 2.00"]]),
+            optimum: None,
+            notes: Vec::new(),
         }],
         about_speeds: "Speed relative to `random`.".to_owned(),
         speeds: table(&[["random", "1.00x"], ["opevo", "1.50x"]]),

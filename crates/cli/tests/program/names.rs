@@ -38,8 +38,8 @@ fn what_is_found_under_odd_names_is_kept() {
     let tuned =
         place.run(&format!("tune odd.json {SIZE} --device h200 {search} --top 2 --fake fake -o best"));
     assert_eq!(tuned.code, 0, "{}{}", tuned.out, tuned.err);
-    let best = fs::read_dir(place.path("best")).unwrap().map(|file| file.unwrap().path());
-    let best = best.filter(|file| file.extension().is_some_and(|it| it == "schedule")).next().unwrap();
+    let mut best = fs::read_dir(place.path("best")).unwrap().map(|file| file.unwrap().path());
+    let best = best.find(|file| file.extension().is_some_and(|it| it == "schedule")).unwrap();
     for schedule in ["out/odd.schedule", best.strip_prefix(place.path("")).unwrap().to_str().unwrap()] {
         let ran = place.run(&format!("sim odd.json {flags} --schedule {schedule}"));
         assert_eq!(ran.code, 0, "{schedule}: {}", ran.err);

@@ -16,14 +16,14 @@ fn bytes(values: &[f32]) -> Vec<u8> {
 
 /// A GPU in a context that nobody else has.
 fn alone() -> Gpu {
-    let stream = CudaContext::new_non_primary(0, 0).unwrap().new_stream().unwrap();
-    Gpu::on(&stream).unwrap()
+    let context = CudaContext::new_non_primary(0, 0).expect("a GPU has room for contexts");
+    Gpu::on(&context.new_stream().expect("a context has room for streams")).expect("it is a GPU")
 }
 
 fn expect_cube(cube: &mut Executable, factor: f32) {
-    cube.set_params(&[factor.to_bits()]).unwrap();
-    cube.run().unwrap();
-    assert_eq!(cube.download(0, 0).unwrap(), bytes(&times(factor.powi(3))));
+    cube.set_params(&[factor.to_bits()]).expect("it has one Param");
+    cube.run().expect("it runs");
+    assert_eq!(cube.download(0, 0).expect("it has an output"), bytes(&times(factor.powi(3))));
 }
 
 #[test]

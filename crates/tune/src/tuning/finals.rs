@@ -86,7 +86,7 @@ impl Session<'_, '_> {
         let enter = |(trial, schedule): (Trial, Schedule)| {
             let lowered = match subject.build(&schedule, device) {
                 Ok(lowered) => lowered,
-                Err(error) => return Err((trial, Failure::Refused(error.to_string()))),
+                Err(error) => return Err(Box::new((trial, Failure::Refused(error.to_string())))),
             };
             match both_builds(&lowered, compile) {
                 Ok([checking, timing]) => Ok(Finalist {
@@ -96,13 +96,13 @@ impl Session<'_, '_> {
                     timing,
                     shortest: Vec::new(),
                 }),
-                Err(failure) => Err((trial, failure)),
+                Err(failure) => Err(Box::new((trial, failure))),
             }
         };
         let entered = at_once(trials, enter).map_err(|failure| MeasureError::Lost(failure.to_string()))?;
         let mut finalists = Vec::new();
         for entered in entered {
-            match entered {
+            match entered.map_err(|failed| *failed) {
                 Ok(finalist) => finalists.push(finalist),
                 Err((_, Failure::Lost(why))) => return Err(MeasureError::Lost(why)),
                 Err((trial, failure)) => self.unusable.note(&trial, &failure.to_string()),
