@@ -139,8 +139,9 @@ impl Printer<'_> {
                     let mut cells = self.mapping(nest);
                     cells.push(storage(nest.storage).to_string());
                     cells.push(numbers(nest.numbers.texts()));
-                    // As in the line of a kernel.
-                    if cells[0] == "threads" && nest.storage.is_global() {
+                    if cells[0] == "threads" && nest.storage.is_global() && self.is_loop(nest.item, &cells[4])
+                    {
+                        // As in the line of a kernel.
                         cells.swap(0, 4);
                     }
                     self.push(path.clone(), path.depth(), Kind::Nest, self.names.of_item(nest.item), cells);
@@ -155,6 +156,12 @@ impl Printer<'_> {
             let (head, cells) = (self.names.of_func(*func).to_string(), vec!["registers".to_string()]);
             self.push(path.child(i), depth, Kind::Registers, head, cells);
         }
+    }
+
+    /// Whether numbers begin with a word that is also the name of a loop.
+    fn is_loop(&self, item: Item, numbers: &str) -> bool {
+        let word = numbers.split(' ').next();
+        self.names.loops(item).into_iter().any(|kind| Some(self.names.of_loop(item, kind).as_str()) == word)
     }
 
     /// The cells for threads, serial loops and unrolling.
