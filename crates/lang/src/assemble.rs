@@ -314,7 +314,10 @@ impl Assembler {
             }
             Entry::Occupied(taken) => {
                 let fault = Fault::Duplicate { name: name.to_string(), first: Some(taken.get()) };
-                self.diagnostics.push(Diagnostic::at(fault, place));
+                let diagnostic = Diagnostic::at(fault, place);
+                if self.reported.insert(diagnostic.to_string()) {
+                    self.diagnostics.push(diagnostic);
+                }
             }
         }
     }

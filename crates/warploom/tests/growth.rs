@@ -190,7 +190,8 @@ impl Grid {
 
     fn large(&self) -> Large {
         let vars: Vec<Var> = (0..self.dims).map(|d| Var::new(format!("x{d}"))).collect();
-        let made: Vec<Func> = (0..self.outputs).map(|output| self.output(output, &vars)).collect();
+        let input = Input::f32("input", self.dims);
+        let made: Vec<Func> = (0..self.outputs).map(|output| self.output(output, &input, &vars)).collect();
         let names = (0..self.outputs).map(|output| format!("f{output}_{}", self.chain - 1));
         let pipeline = Pipeline::new("grid", made).unwrap();
         let region = Region::of_extents(&self.extents());
@@ -199,9 +200,8 @@ impl Grid {
         Large::of(&pipeline, &request)
     }
 
-    fn output(&self, output: usize, vars: &[Var]) -> Func {
+    fn output(&self, output: usize, input: &Input, vars: &[Var]) -> Func {
         let at = || vars.to_vec();
-        let input = Input::f32("input", self.dims);
         let mut last = func(format!("f{output}_0"), at(), input.at(at()) * (output as f32));
         for number in 1..self.chain {
             last = func(format!("f{output}_{number}"), at(), last.at(at()) * 0.5 + input.at(at()));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread;
 
 use warploom_runtime::cuda::{CudaContext, CudaStream};
-use warploom_runtime::{Error, Executable, Gpu, Launches, testing};
+use warploom_runtime::{Error, Executable, Gpu, Launches};
 
 use crate::support::{ELEMENTS, cube};
-use crate::{Single, ramp, times};
+use crate::{Single, gpu, ramp, times};
 
 fn bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_ne_bytes()).collect()
@@ -28,7 +28,7 @@ fn expect_cube(cube: &mut Executable, factor: f32) {
 
 #[test]
 fn gpu_inputs_are_shared_within_one_context() {
-    let Some(gpu) = testing::gpu("gpu_inputs_are_shared_within_one_context") else { return };
+    let Some(gpu) = gpu("gpu_inputs_are_shared_within_one_context") else { return };
     let elsewhere = alone();
     let uploaded = elsewhere.upload("in", &bytes(&ramp())).unwrap();
     let refused = gpu.load_with(&cube(), std::slice::from_ref(&uploaded)).unwrap_err();
@@ -48,7 +48,7 @@ fn gpu_inputs_are_shared_within_one_context() {
 
 #[test]
 fn gpu_contexts_keep_to_themselves() {
-    let Some(gpu) = testing::gpu("gpu_contexts_keep_to_themselves") else { return };
+    let Some(gpu) = gpu("gpu_contexts_keep_to_themselves") else { return };
     let elsewhere = alone();
     let (mut here, mut there) = (Single::new(&gpu, &cube()), Single::new(&elsewhere, &cube()));
     let memory = |stream: &Arc<CudaStream>| {
@@ -79,10 +79,10 @@ fn gpu_contexts_keep_to_themselves() {
 
 #[test]
 fn gpu_contexts_work_at_the_same_time() {
-    let Some(gpu) = testing::gpu("gpu_contexts_work_at_the_same_time") else { return };
+    let Some(gpu) = gpu("gpu_contexts_work_at_the_same_time") else { return };
     let elsewhere = alone();
     thread::scope(|scope| {
-        for (gpu, factor) in [(&gpu, 2.0f32), (&elsewhere, 3.0), (&gpu, 0.5), (&elsewhere, 0.25)] {
+        for (gpu, factor) in [(&*gpu, 2.0f32), (&elsewhere, 3.0), (&*gpu, 0.5), (&elsewhere, 0.25)] {
             scope.spawn(move || {
                 for _ in 0..20 {
                     let input = gpu.upload("in", &bytes(&ramp())).unwrap();
@@ -96,7 +96,7 @@ fn gpu_contexts_work_at_the_same_time() {
 /// One thread captures its graph again and again while another one runs on the same stream: no run may get into the graph.
 #[test]
 fn gpu_captures_take_in_nothing_of_other_threads() {
-    let Some(gpu) = testing::gpu("gpu_captures_take_in_nothing_of_other_threads") else { return };
+    let Some(gpu) = gpu("gpu_captures_take_in_nothing_of_other_threads") else { return };
     let load = || {
         let mut cube = gpu.load(&cube()).unwrap();
         cube.upload(0, &bytes(&ramp())).unwrap();

@@ -6,6 +6,7 @@ use warploom_runtime::nvrtc::{self, Arch};
 use warploom_runtime::{Executable, Gpu, Launches, Mode, TimingOptions, testing};
 use warploom_target::program::{Code, Kernel, Program, Role, Step};
 
+use crate::Turn;
 use crate::support::{ELEMENTS, buffer, kernel};
 
 /// `WAIT_name` is where kernel `name` waits.
@@ -146,8 +147,8 @@ fn cases() -> [(&'static str, Vec<Step>, Option<usize>); 4] {
 }
 
 /// The first GPU, if its kernels can start early.
-fn gpu(test: &str) -> Option<Gpu> {
-    let gpu = testing::gpu(test)?;
+fn gpu(test: &str) -> Option<Turn> {
+    let gpu = crate::gpu(test)?;
     (gpu.device().compute.major >= 9).then_some(gpu)
 }
 

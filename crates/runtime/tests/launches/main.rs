@@ -6,7 +6,8 @@ mod early;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,26 @@ fn relay() -> Program {
         params: 1,
         steps,
     }
+}
+
+/// The first GPU, for one test at a time: while one captures, the driver refuses what others do to the same context.
+struct Turn {
+    gpu: Gpu,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Deref for Turn {
+    type Target = Gpu;
+
+    fn deref(&self) -> &Gpu {
+        &self.gpu
+    }
+}
+
+fn gpu(test: &str) -> Option<Turn> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    testing::gpu(test).map(|gpu| Turn { gpu, _turn: turn })
 }
 
 fn ramp() -> Vec<f32> {
@@ -105,7 +126,7 @@ fn end(stream: &Arc<CudaStream>) -> Option<CudaGraph> {
 
 #[test]
 fn gpu_launches_on_memory_of_the_caller() {
-    let Some(own) = testing::gpu("gpu_launches_on_memory_of_the_caller") else { return };
+    let Some(own) = gpu("gpu_launches_on_memory_of_the_caller") else { return };
     let context = CudaContext::new(0).unwrap();
     let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
     assert!(context.is_managing_stream_synchronization());
@@ -140,7 +161,7 @@ fn gpu_launches_on_memory_of_the_caller() {
 
 #[test]
 fn gpu_launches_keep_their_params() {
-    let Some(gpu) = testing::gpu("gpu_launches_keep_their_params") else { return };
+    let Some(gpu) = gpu("gpu_launches_keep_their_params") else { return };
     let mut cube = Single::new(&gpu, &cube());
     let stream = gpu.stream();
     let image = stream.clone_htod(&ramp()).unwrap();
@@ -157,7 +178,7 @@ fn gpu_launches_keep_their_params() {
 
 #[test]
 fn gpu_launches_become_part_of_a_graph() {
-    let Some(_) = testing::gpu("gpu_launches_become_part_of_a_graph") else { return };
+    let Some(_turn) = gpu("gpu_launches_become_part_of_a_graph") else { return };
     let context = CudaContext::new(0).unwrap();
     let stream = context.new_stream().unwrap();
     let gpu = Gpu::on(&stream).unwrap();
@@ -202,7 +223,7 @@ fn gpu_launches_become_part_of_a_graph() {
 
 #[test]
 fn gpu_takes_handles_and_addresses() {
-    let Some(_) = testing::gpu("gpu_takes_handles_and_addresses") else { return };
+    let Some(_turn) = gpu("gpu_takes_handles_and_addresses") else { return };
     for context in [CudaContext::new(0).unwrap(), CudaContext::new_non_primary(0, 0).unwrap()] {
         let stream = context.new_stream().unwrap();
         let image = stream.clone_htod(&ramp()).unwrap().leak();
@@ -252,7 +273,7 @@ fn relayed(launcher: &Launcher, stream: &Arc<CudaStream>, factor: f32, times: u3
 
 #[test]
 fn gpu_streams_in_flight_do_not_disturb_each_other() {
-    let Some(gpu) = testing::gpu("gpu_streams_in_flight_do_not_disturb_each_other") else { return };
+    let Some(gpu) = gpu("gpu_streams_in_flight_do_not_disturb_each_other") else { return };
     let launcher = Launcher::new(gpu.load_kernels(&relay()).unwrap());
     let stream = || gpu.stream().context().new_stream().unwrap();
     let (first, second) = (stream(), stream());
@@ -273,7 +294,7 @@ fn gpu_streams_in_flight_do_not_disturb_each_other() {
 
 #[test]
 fn gpu_launches_with_one_workspace_wait_for_each_other() {
-    let Some(gpu) = testing::gpu("gpu_launches_with_one_workspace_wait_for_each_other") else { return };
+    let Some(gpu) = gpu("gpu_launches_with_one_workspace_wait_for_each_other") else { return };
     let kernels = gpu.load_kernels(&relay()).unwrap();
     let mut workspace = kernels.workspace().unwrap();
     let streams = [(); 2].map(|()| gpu.stream().context().new_stream().unwrap());
@@ -292,7 +313,7 @@ fn gpu_launches_with_one_workspace_wait_for_each_other() {
 
 #[test]
 fn gpu_threads_share_kernels() {
-    let Some(gpu) = testing::gpu("gpu_threads_share_kernels") else { return };
+    let Some(gpu) = gpu("gpu_threads_share_kernels") else { return };
     let launcher = Launcher::new(gpu.load_kernels(&relay()).unwrap());
     let input: Vec<u8> = ramp().into_iter().flat_map(f32::to_ne_bytes).collect();
     thread::scope(|scope| {
@@ -314,7 +335,7 @@ fn gpu_threads_share_kernels() {
 
 #[test]
 fn gpu_graphs_are_replayed_between_eager_launches() {
-    let Some(gpu) = testing::gpu("gpu_graphs_are_replayed_between_eager_launches") else { return };
+    let Some(gpu) = gpu("gpu_graphs_are_replayed_between_eager_launches") else { return };
     let launcher = Launcher::new(gpu.load_kernels(&relay()).unwrap());
     let context = gpu.stream().context();
     let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
@@ -360,7 +381,7 @@ fn gpu_graphs_are_replayed_between_eager_launches() {
 
 #[test]
 fn gpu_refuses_workspaces_and_streams_of_others() {
-    let Some(gpu) = testing::gpu("gpu_refuses_workspaces_and_streams_of_others") else { return };
+    let Some(gpu) = gpu("gpu_refuses_workspaces_and_streams_of_others") else { return };
     let (relay, cube) = (gpu.load_kernels(&relay()).unwrap(), gpu.load_kernels(&cube()).unwrap());
     let stream = gpu.stream();
     let image = stream.clone_htod(&ramp()).unwrap();
