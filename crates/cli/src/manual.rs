@@ -28,7 +28,7 @@ The files are where man and the shells look for them below a prefix such as /usr
 scripts of one user elsewhere: see `warploom help completions`.")]
 pub(crate) struct Arguments {
     /// The folder below whose `share` the files are written; created if missing. Existing files are overwritten
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, alias = "out", value_name = "DIR")]
     output: PathBuf,
     #[command(flatten)]
     format: Format,

@@ -123,7 +123,7 @@ fn loops_are_counted() {
     assert!(over.contains("over prod.1.r 32   8 iterations"), "{over}");
     let said = ran.said();
     assert!(said.contains("A.stage flat shared 128x32, 16.4 KB"), "{}", ran.out);
-    assert!(said.contains("serial r all, x 4, y 8, unrolled private 4x8, 128 B"), "{}", ran.out);
+    assert!(said.contains("serial x 4, y 8, r 32, unrolled private 4x8, 128 B"), "{}", ran.out);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn a_pipeline_is_compiled_as_the_app_is() {
     let ran = place.run(&format!("compile brighten.json --size 64x48 {given} {QUICK} --emit cuda -o one"));
     assert_eq!(ran.code, 0, "one size is for all: {}", ran.err);
     let (code, err) = {
-        let ran = place.run("compile brighten.json --size 64x48 --param gain=1.5");
+        let ran = place.run("run brighten.json --size 64x48 --param gain=1.5 --generate");
         (ran.code, ran.err)
     };
     assert!(code == 2 && err.contains("give one with --param offset=VALUE"), "{err}");

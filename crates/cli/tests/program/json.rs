@@ -29,7 +29,7 @@ const COMMANDS: [&str; 48] = [
     "explain iir_blur --size 640x480 --schedule default",
     "explain nl_means --size 640x480 --schedule SCHEDULES",
     "explain blur --size 64x48 --schedule out --decisions",
-    "explain blur --size 64x48 --schedule out --against default",
+    "explain unsharp --size 64x48 --schedule SCHEDULES --against default",
     "explain blur --size 64x48 --schedule out --html blur.html",
     "explain unsharp --schedule SCHEDULES",
     "verify golden/harris",
@@ -64,7 +64,8 @@ const COMMANDS: [&str; 48] = [
 ];
 
 /// Parts of reports about failures, which other tests make.
-const ELSEWHERE: [&str; 4] = ["accuracy error", "fuzz failure", "fuzz ill-conditioned", "mismatch"];
+const ELSEWHERE: [&str; 5] =
+    ["accuracy error", "failed app", "fuzz failure", "fuzz ill-conditioned", "mismatch"];
 
 #[test]
 fn every_report_has_a_section_and_an_example() {

@@ -35,8 +35,7 @@ fn what_is_found_under_odd_names_is_kept() {
     let search = "--samples 3 --beam 2 --passes 1";
     let compiled = place.run(&format!("compile odd.json {flags} {search} -o out --name odd"));
     assert_eq!(compiled.code, 0, "{}", compiled.err);
-    let tuned =
-        place.run(&format!("tune odd.json {SIZE} --device h200 {search} --top 2 --fake fake -o best"));
+    let tuned = place.run(&format!("tune odd.json {SIZE} {search} --top 2 --fake fake -o best"));
     assert_eq!(tuned.code, 0, "{}{}", tuned.out, tuned.err);
     let mut best = fs::read_dir(place.path("best")).unwrap().map(|file| file.unwrap().path());
     let best = best.find(|file| file.extension().is_some_and(|it| it == "schedule")).unwrap();

@@ -218,7 +218,7 @@ fn mistakes_are_explained() {
     for (command, part) in [
         (format!("{SUITE} --apps harris"), "--apps has no effect here"),
         (format!("{SUITE} --sizes small"), "--sizes has no effect here"),
-        ("suite --rows GMM --fake fake".to_owned(), "add --set operators"),
+        ("suite --rows GMM --fake fake".to_owned(), "add --of operators"),
         (format!("{SUITE} --rows GMM*32x32x32 --compare apps.json"), "does not contain anchors"),
     ] {
         fs::write(place.path("apps.json"), r#"{ "device": "it", "apps": {} }"#).unwrap();

@@ -24,7 +24,7 @@ const COMMANDS: [&str; 26] = [
     "explain local_laplacian --schedule default",
     "explain harris --schedule SCHEDULES --decisions",
     "explain harris --schedule SCHEDULES --against default",
-    "run blur --size 16x8",
+    "run blur --size 16x8 --generate",
     "sim hist --size 32x16 --schedule default --counters",
     "verify golden",
     "accuracy harris",
