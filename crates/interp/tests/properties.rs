@@ -67,6 +67,8 @@ impl Case {
         match infer(&self.pipeline, &self.request()) {
             Err(
                 BoundsError::Unbounded { .. }
+                | BoundsError::FarIndex { .. }
+                | BoundsError::Position { .. }
                 | BoundsError::LeavesInput { .. }
                 | BoundsError::TooLarge { .. },
             ) => Outcome::Refused,

@@ -173,7 +173,10 @@ fn mistakes_are_said() {
     let (code, err) = said("compile blur --schedule search:x");
     assert!(code == 2 && err.contains("as in search:7"), "{err}");
     let (code, err) = said("compile blur --size 64x48 --schedule default -o file");
-    assert!(code == 2 && err.contains("error: cannot write to the folder file: file is not a folder"), "{err}");
+    assert!(
+        code == 2 && err.contains("error: cannot write to the folder file: file is not a folder"),
+        "{err}"
+    );
     let (code, err) = said("compile blur --schedule bad.schedule -o out");
     assert!(code == 3 && err.contains("bad.schedule is not a schedule of this pipeline"), "{err}");
     let (code, err) = said("compile blur --schedule default --device h2000 -o out");
