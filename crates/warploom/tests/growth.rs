@@ -266,8 +266,10 @@ fn nothing_is_exponential_in_dimensions_outputs_stages_or_chains() {
         assert!(explained.predicted_us > 0.0, "{name}");
         // The machine may be busy with other things.
         assert!(started.elapsed() < Duration::from_secs(12), "{name}: {:?}", started.elapsed());
-        let random = Schedule::random(&large.problem, 1);
-        assert!(outputs > 100 || large.is_legal(&random), "{name}");
+        // Each edit of a random schedule plans all kernels anew.
+        if outputs <= 100 {
+            assert!(large.is_legal(&Schedule::random(&large.problem, 1)), "{name}");
+        }
     }
     assert!(peak_megabytes().is_none_or(|peak| peak < 2_000), "{:?} MB", peak_megabytes());
 }
