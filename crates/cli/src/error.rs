@@ -311,6 +311,9 @@ pub(crate) enum Error {
     Cuda(String),
     #[error(transparent)]
     Records(#[from] RecordsError),
+    #[cfg(all(feature = "farm", unix))]
+    #[error(transparent)]
+    Farm(#[from] warploom::farm::database::DatabaseError),
     #[error("{0}")]
     Tune(String, Kind),
     /// A pipeline without trials in the records.
@@ -456,6 +459,8 @@ impl Error {
             // What would be a wrong argument is in a file here.
             Error::In { error, .. } if error.kind() == Kind::Usage => Kind::File,
             Error::In { error, .. } => error.kind(),
+            #[cfg(all(feature = "farm", unix))]
+            Error::Farm(_) => Kind::File,
             error if error.is_about_a_file() => Kind::File,
             _ => Kind::Usage,
         }

@@ -6,22 +6,27 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error::Error;
 
-/// The commands of the feature `train`.
-const COMMANDS: [&str; 3] = ["collect", "train", "evaluate"];
+/// Commands with their features.
+const COMMANDS: [(&str, &str); 4] =
+    [("collect", "train"), ("train", "train"), ("evaluate", "train"), ("farm", "farm")];
 
 /// The flags of the feature `train`, each with its command.
 const FLAGS: [(&str, &str); 3] = [("tune", "--retrain"), ("tune", "--weights"), ("suite", "--retrain")];
 
 /// The error for arguments that do not parse.
 pub(crate) fn explained(error: clap::Error, arguments: &[OsString]) -> Error {
-    match left_out(&error, arguments).filter(|_| !cfg!(feature = "train")) {
-        Some(what) => Error::LeftOut { what, feature: "train" },
+    let has = |feature| match feature {
+        "farm" => cfg!(all(feature = "farm", unix)),
+        _ => cfg!(feature = "train"),
+    };
+    match left_out(&error, arguments).filter(|(_, feature)| !has(*feature)) {
+        Some((what, feature)) => Error::LeftOut { what, feature },
         None => Error::Arguments(error),
     }
 }
 
-/// The unknown command or flag, if the feature would add it.
-fn left_out(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
+/// The unknown command or flag and its feature, if a feature would add it.
+fn left_out(error: &clap::Error, arguments: &[OsString]) -> Option<(String, &'static str)> {
     let unknown = |kind| match error.get(kind) {
         Some(ContextValue::String(unknown)) => Some(unknown.as_str()),
         _ => None,
@@ -29,13 +34,14 @@ fn left_out(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let command = unknown(ContextKind::InvalidSubcommand)?;
-            COMMANDS.contains(&command).then(|| format!("`warploom {command}`"))
+            let (_, feature) = COMMANDS.iter().find(|(known, _)| *known == command)?;
+            Some((format!("`warploom {command}`"), feature))
         }
         ErrorKind::UnknownArgument => {
             let flag = unknown(ContextKind::InvalidArg)?;
             let mut flags = FLAGS.iter().filter(|(_, known)| *known == flag);
             let (command, flag) = flags.find(|(command, _)| arguments.iter().any(|word| word == command))?;
-            Some(format!("`warploom {command} {flag}`"))
+            Some((format!("`warploom {command} {flag}`"), "train"))
         }
         _ => None,
     }
@@ -49,7 +55,7 @@ mod tests {
     fn said(line: &str) -> Option<String> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let program = clap::Command::new("warploom").subcommands(["tune", "compile"].map(clap::Command::new));
-        left_out(&program.try_get_matches_from(&words).unwrap_err(), &words)
+        left_out(&program.try_get_matches_from(&words).unwrap_err(), &words).map(|(what, _)| what)
     }
 
     #[test]

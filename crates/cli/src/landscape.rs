@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use clap::Subcommand;
 use warploom::app::App;
 use warploom::cost::Analytic;
+use warploom::records;
 use warploom::schedule::schedule::Problem;
 use warploom::search::Options;
 use warploom::tune::landscape::{Definition, Landscape, LandscapeError, Limits, Recorded, record};
-use warploom::tune::records::Records;
 use warploom::tune::tuning::{Ended, Event, Task};
 
 use crate::backend::read_schedule;
@@ -149,7 +149,7 @@ impl Recording {
         let started = Instant::now();
         let mut bench = self.measuring.open()?;
         let device = bench.device().clone();
-        let mut records = Records::open(&self.records)?;
+        let mut records = records::open(&self.records)?;
         let tunable = Tunable::new(asked, &device, self.seed)?;
         let model = Analytic::new(&device);
         let task = Task {

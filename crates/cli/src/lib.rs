@@ -34,6 +34,8 @@ mod error;
 mod evaluate;
 mod explain;
 mod failure;
+#[cfg(all(feature = "farm", unix))]
+mod farm;
 mod features;
 mod fold;
 mod folder;
@@ -122,6 +124,7 @@ Environment:
   WARPLOOM_CACHE_DIR   the folder for compiled kernels; if empty, nothing is cached. The default is $XDG_CACHE_HOME/warploom
                        or ~/.cache/warploom
   WARPLOOM_NVRTC_DIR   the first folder to search for NVRTC, CUDA's compiler
+  WARPLOOM_POSTGRES    the only folder to search for PostgreSQL's programs, which `farm start` runs
   WARPLOOM_LAUNCH      plain: kernels never start before the previous one has ended; the default is early
   CUDA_HOME, CUDA_PATH, CUDA_ROOT, CUDA_TOOLKIT_ROOT_DIR
                        CUDA installations to search for NVRTC, after the system's libraries
@@ -148,6 +151,8 @@ enum Command {
     Tune(Box<tune::Arguments>),
     Suite(Box<suite::Arguments>),
     Records(records::Arguments),
+    #[cfg(all(feature = "farm", unix))]
+    Farm(farm::Arguments),
     Landscape(landscape::Arguments),
     Report(page::Arguments),
     Cache(cache::Arguments),
@@ -257,6 +262,8 @@ fn run_command(command: Command, apps: &[App], out: &mut dyn Write) -> Result<()
         Command::Tune(arguments) => tune::tune(apps, &arguments, out),
         Command::Suite(arguments) => suite::suite(apps, &arguments, out),
         Command::Records(arguments) => records::records(&arguments, out),
+        #[cfg(all(feature = "farm", unix))]
+        Command::Farm(arguments) => farm::farm(&arguments, out),
         Command::Landscape(arguments) => landscape::landscape(apps, &arguments, out),
         Command::Report(arguments) => page::page(apps, &arguments, out),
         Command::Cache(arguments) => cache::cache(&arguments, out),

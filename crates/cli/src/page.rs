@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use warploom::app::App;
 use warploom::lang::files::write_whole;
-use warploom::tune::records::Records;
 use warploom_report::{Column, Fact, Page, Section, Table};
 
 use crate::date;
@@ -85,7 +84,6 @@ impl Arguments {
 
 pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let Arguments { files, output, device, watch, format } = arguments;
-    files.iter().try_for_each(Records::check_reserved)?;
     keeps_sources(files, output)?;
     if *watch {
         return watch::watch(apps, arguments, out);
@@ -148,14 +146,13 @@ fn title(sources: &[Source]) -> String {
 }
 
 fn facts(sources: &[Source]) -> Vec<Fact> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
     let today = date::today();
     vec![
         Fact::new("device", distinct(sources.iter().flat_map(Source::devices)).join(", ")),
         Fact::new("measured with", distinct(sources.iter().flat_map(Source::versions)).join(", ")),
         Fact::new("measured", days(&distinct(sources.iter().flat_map(Source::dates)))),
         Fact::new("page made", format!("{today} by warploom {}", env!("CARGO_PKG_VERSION"))),
-        Fact::new("command", format!("warploom {}", words.join(" "))),
+        Fact::new("command", show::command()),
     ]
 }
 

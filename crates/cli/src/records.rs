@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde::Serialize;
 use warploom::lang::{Region, Type, Value, files, visible};
+use warploom::records as places;
 use warploom::tune::records::{Imported, Problem, ProblemId, Records, Trial};
 
 use crate::error::Error;
@@ -67,6 +68,11 @@ enum What {
         /// Only the trials of this pipeline
         #[arg(long, value_name = "NAME")]
         pipeline: Option<String>,
+    },
+    /// Copy everything to another database: trials, iterations, trained weights and steps
+    Copy {
+        /// The database to copy to; created if missing
+        to: PathBuf,
     },
     /// Add trials from files of `export` or `warploom collect`
     Import {
@@ -147,6 +153,7 @@ impl Arguments {
         match &self.what {
             What::Import { .. } => vec![Output::Records(&self.records)],
             What::Export { file, .. } => vec![Output::File(file)],
+            What::Copy { to } => vec![Output::Records(to)],
             What::List { .. } | What::Show { .. } | What::Best { .. } => Vec::new(),
         }
     }
@@ -156,13 +163,17 @@ pub(crate) fn records(arguments: &Arguments, out: &mut dyn Write) -> Result<(), 
     let Arguments { records: path, json, what } = arguments;
     let format = Format { json: *json };
     match what {
-        What::Import { files } => import(&mut Records::open(path)?, files, format, out),
-        What::List { pipeline: None } => list(&Records::open_existing(path)?.problems()?, format, out),
-        What::List { pipeline: Some(name) } => trials(&Records::open_existing(path)?, name, format, out),
-        What::Show { trial } => show_trial(&Records::open_existing(path)?, *trial, format, out),
-        What::Best { pipeline } => best(&Records::open_existing(path)?, pipeline, format, out),
+        What::Import { files } => import(&mut places::open(path)?, files, format, out),
+        What::List { pipeline: None } => list(&places::open_existing(path)?.problems()?, format, out),
+        What::List { pipeline: Some(name) } => trials(&places::open_existing(path)?, name, format, out),
+        What::Show { trial } => show_trial(&places::open_existing(path)?, *trial, format, out),
+        What::Best { pipeline } => best(&places::open_existing(path)?, pipeline, format, out),
         What::Export { file, pipeline } => {
-            export(&Records::open_existing(path)?, file, pipeline.as_deref(), format, out)
+            export(&places::open_existing(path)?, file, pipeline.as_deref(), format, out)
+        }
+        What::Copy { to } => {
+            let from = places::open_existing(path)?;
+            say_imported(places::open(to)?.copy_from(&from)?, format, out)
         }
     }
 }
@@ -302,6 +313,10 @@ fn import(
         all.new += imported.new;
         all.known += imported.known;
     }
+    say_imported(all, format, out)
+}
+
+fn say_imported(all: Imported, format: Format, out: &mut dyn Write) -> Result<(), Error> {
     match format.json {
         true => report::json(out, "warploom.records.import/1", &all),
         false => report::text(out, &format!("{} new trials, {} already known\n", all.new, all.known)),

@@ -16,6 +16,7 @@ use warploom::app::App;
 #[cfg(feature = "train")]
 use warploom::codegen::export::file_stem;
 use warploom::cost::{Analytic, CostModel, Network, Weights};
+use warploom::records;
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::autotune::{AutotuneOptions, Autotuned, autotune};
@@ -163,7 +164,7 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let mut bench = arguments.measuring.open()?;
     let device = bench.device().clone();
     let start = Start::new(&arguments.first, &device)?;
-    let mut records = Records::open(&arguments.records)?;
+    let mut records = records::open(&arguments.records)?;
     let tunable = Tunable::new(&asked, &device, arguments.seed)?;
     let stop = stop_on_interrupt();
     let task = Task {

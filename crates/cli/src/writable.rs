@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use warploom::tune::records::Records;
+use warploom::records;
 
 use crate::error::Error;
 
@@ -23,7 +23,7 @@ impl Output<'_> {
         match self {
             Output::Folder(folder) => check_folder(folder),
             Output::File(file) => check_file(file),
-            Output::Records(file) => Ok(Records::check(file)?),
+            Output::Records(place) => Ok(records::check(place)?),
         }
     }
 }

@@ -1,51 +1,54 @@
 //! A database of measurements that survives crashes.
 //!
-//! [`Records`] is a SQLite file. A [`Trial`] is the result of one schedule of a *problem*: a
+//! [`Records`] is a SQLite file, or another [`Store`]. A [`Trial`] is the result of one schedule of a *problem*: a
 //! pipeline at fixed sizes on a device, built by specific compiler versions. Each trial is
 //! committed before the next one starts. A run that is killed loses at most the trial in progress,
 //! and a later run measures nothing twice. Pipelines are stored once, keyed by hash.
 //!
-//! Several processes on one machine may share a file. Before a process compiles a schedule, it
-//! *claims* it ([`Records::claim`]). If two processes want the same schedule, one measures it and
-//! the other moves on. A claim ends with its trial or with its process. If it is unknown whether
-//! the process is alive, the claim is a lease that expires after some minutes without renewal.
+//! Several processes may share a store, those of one machine a file. Before a process compiles a
+//! schedule, it *claims* it ([`Records::claim`]). If two processes want the same schedule, one
+//! measures it and the other moves on. A claim ends with its trial or with its process. If it is
+//! unknown whether the process is alive, the claim is a lease that expires after some minutes
+//! without renewal.
 //!
 //! [`Records::export`] and [`Records::import`] exchange trials as lines of JSON. Trials can also be
 //! written to and read from sample files, which the cost model is trained on.
 
 mod claims;
+mod copy;
 mod error;
 mod exchange;
-mod place;
 mod rows;
 mod runs;
-mod schema;
 mod sensible;
+mod sqlite;
 mod steps;
+mod store;
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::Serialize;
-use warploom_lang::files::FIELD;
 use warploom_lang::{Pipeline, Realisation};
 use warploom_target::Device;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::sample::{Sample, Sizes, Status};
+use crate::values;
+use rows::which;
+use sqlite::Sqlite;
 
 pub use claims::Claim;
 pub use error::RecordsError;
 pub use exchange::Imported;
 pub use runs::{FinishedIteration, RunKey, RunState};
 pub use steps::{Step, StepOutcome};
+pub use store::{Change, FromValue, Place, Row, Store, Unreadable, Value, Work};
 
-/// How long to wait for another process's write transaction.
-const BUSY: Duration = Duration::from_secs(20);
+/// Version of the schema, the same in all stores.
+pub const SCHEMA: i64 = 3;
 
-/// A database of trials: a file, or one in memory that ends with the program.
+/// A database of trials: a file, one in memory that ends with the program, or another [`Store`].
 ///
 /// ```
 /// use warploom_tune::records::Records;
@@ -56,9 +59,7 @@ const BUSY: Duration = Duration::from_secs(20);
 /// ```
 #[derive(Debug)]
 pub struct Records {
-    connection: Connection,
-    path: PathBuf,
-    owner: claims::Owner,
+    store: Box<dyn Store>,
 }
 
 /// The key of a problem: a pipeline at fixed sizes on a device, built by specific versions. Trials
@@ -123,29 +124,31 @@ impl Trial {
 }
 
 impl Records {
-    /// Opens a database, and creates it if it does not exist.
+    /// Opens a file, and creates it if it does not exist.
     ///
     /// The path is that of a file, whatever SQLite would make of it: `file:a.db?mode=memory` is a
-    /// file of this name. Only what begins with `postgres://` or `postgresql://` is reserved.
+    /// file of this name. Only what begins with `postgres://` or `postgresql://` is the address of a
+    /// server.
     ///
     /// # Errors
     /// If the file cannot be created or read, is not a records database, or is on a network file
     /// system.
     pub fn open(path: impl AsRef<Path>) -> Result<Records, RecordsError> {
-        Records::to_write(path.as_ref(), OpenFlags::SQLITE_OPEN_CREATE)
+        Ok(Records::over(Sqlite::to_write(path.as_ref(), true)?))
     }
 
-    /// Opens an existing database, read-only if it is not writable.
+    /// Opens an existing file, read-only if it is not writable.
     ///
     /// # Errors
     /// If it does not exist, cannot be read, is not a records database, or is on a network file
     /// system.
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Records, RecordsError> {
         let path = path.as_ref();
-        Records::to_write(path, OpenFlags::empty()).or_else(|error| match error {
-            RecordsError::Open { .. } => Records::to_read(path).unwrap_or(Err(error)),
+        let opened = Sqlite::to_write(path, false).or_else(|error| match error {
+            RecordsError::Open { .. } => Sqlite::to_read(path).unwrap_or(Err(error)),
             _ => Err(error),
-        })
+        });
+        opened.map(Records::over)
     }
 
     /// An empty database without a file.
@@ -153,62 +156,32 @@ impl Records {
     /// # Errors
     /// If there is no memory for it.
     pub fn in_memory() -> Result<Records, RecordsError> {
-        let path = Path::new("memory");
-        let connection = Connection::open_in_memory_with_flags(OpenFlags::default());
-        let mut connection = limited(connection.map_err(|error| RecordsError::of(path, error))?, path)?;
-        schema::prepare(&mut connection, path)?;
-        Ok(Records::over(connection, path))
+        Sqlite::in_memory().map(Records::over)
+    }
+
+    /// The records in a store whose tables are there.
+    pub fn over(store: impl Store + 'static) -> Records {
+        Records { store: Box::new(store) }
     }
 
     /// Returns the error that [`Records::open`] is sure to return for a path, as far as that is
     /// known without opening or creating anything.
     ///
     /// # Errors
-    /// If the path is reserved, on a network file system, not writable, or in a folder that does
-    /// not exist or is not writable.
+    /// If the path is the address of a server, on a network file system, not writable, or in a
+    /// folder that does not exist or is not writable.
     pub fn check(path: impl AsRef<Path>) -> Result<(), RecordsError> {
-        let path = path.as_ref();
-        place::check(path)?;
-        place::check_writable(path)
+        sqlite::check(path.as_ref())
     }
 
-    /// Returns an error if a path is reserved for something else than a file.
-    ///
-    /// # Errors
-    /// If it begins with `postgres://` or `postgresql://`.
-    pub fn check_reserved(path: impl AsRef<Path>) -> Result<(), RecordsError> {
-        place::check_reserved(path.as_ref())
+    /// How the address of a server begins, if a text is one rather than the path of a file.
+    pub fn of_server(text: impl AsRef<Path>) -> Option<&'static str> {
+        sqlite::of_server(text.as_ref())
     }
 
-    fn to_write(path: &Path, more: OpenFlags) -> Result<Records, RecordsError> {
-        Records::check(path)?;
-        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | more)?;
-        schema::prepare(&mut connection, path)?;
-        Ok(Records::over(connection, path))
-    }
-
-    /// Opens a database read-only; `None` if it cannot be read either.
-    fn to_read(path: &Path) -> Option<Result<Records, RecordsError>> {
-        let alone = place::frozen(path).map(|address| {
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-            connect_to(&address, flags, path)
-        });
-        let shared = || connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
-        let mut opened = alone.into_iter().chain(std::iter::once_with(shared)).map(|connection| {
-            let connection = connection?;
-            schema::check(&connection, path)?;
-            Ok(Records::over(connection, path))
-        });
-        opened.find(|opened| !matches!(opened, Err(RecordsError::Open { .. })))
-    }
-
-    fn over(connection: Connection, path: &Path) -> Records {
-        Records { connection, path: path.to_path_buf(), owner: claims::Owner::this() }
-    }
-
-    /// Path of the database file.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Where the records are.
+    pub fn place(&self) -> &Place {
+        self.store.place()
     }
 
     /// The problem of a pipeline at fixed sizes on a device. Stores it if it is new, with
@@ -237,11 +210,11 @@ impl Records {
     /// # Errors
     /// If it cannot be stored.
     pub fn record(&mut self, problem: ProblemId, trial: &Trial) -> Result<bool, RecordsError> {
-        let owner = self.owner.clone();
         self.change(|change| {
-            let new = rows::insert(change, problem, trial)?;
+            change.hold_problem(problem.0)?;
+            let new = rows::insert(change, problem, trial)?.is_some();
             claims::release(change, problem, &schedule_hash(&trial.sample.schedule))?;
-            claims::renew(change, &owner)?;
+            claims::renew(change)?;
             Ok(new)
         })
     }
@@ -251,7 +224,7 @@ impl Records {
     /// # Errors
     /// If they cannot be read.
     pub fn problems(&self) -> Result<Vec<Problem>, RecordsError> {
-        rows::problems(&self.connection).map_err(|error| self.failed(error))
+        self.read(rows::PROBLEMS, &[], rows::read_problem)
     }
 
     /// The trials of a problem, or of all problems for `None`, in the order they were recorded.
@@ -259,7 +232,10 @@ impl Records {
     /// # Errors
     /// If they cannot be read.
     pub fn trials(&self, problem: Option<ProblemId>) -> Result<Vec<Trial>, RecordsError> {
-        rows::trials(&self.connection, problem).map_err(|error| self.failed(error))
+        match problem {
+            Some(problem) => self.select(which::OF_PROBLEM, values![problem.0]),
+            None => self.select(which::ALL, &[]),
+        }
     }
 
     /// One trial by its row id; `None` if there is no such row.
@@ -267,7 +243,7 @@ impl Records {
     /// # Errors
     /// If it cannot be read.
     pub fn trial(&self, id: i64) -> Result<Option<Trial>, RecordsError> {
-        rows::trial(&self.connection, id).map_err(|error| self.failed(error))
+        Ok(self.select(which::BY_ID, values![id])?.pop())
     }
 
     /// The fastest valid trials of a problem, fastest first, at most `count`.
@@ -275,7 +251,7 @@ impl Records {
     /// # Errors
     /// If they cannot be read.
     pub fn best(&self, problem: ProblemId, count: usize) -> Result<Vec<Trial>, RecordsError> {
-        rows::best(&self.connection, problem, count).map_err(|error| self.failed(error))
+        self.select(which::BEST, values![problem.0, count])
     }
 
     /// The trial of a schedule text; `None` if it was not tried.
@@ -283,7 +259,7 @@ impl Records {
     /// # Errors
     /// If it cannot be read.
     pub fn find(&self, problem: ProblemId, schedule: &str) -> Result<Option<Trial>, RecordsError> {
-        rows::find(&self.connection, problem, &schedule_hash(schedule)).map_err(|error| self.failed(error))
+        Ok(self.select(which::OF_SCHEDULE, values![problem.0, schedule_hash(schedule)])?.pop())
     }
 
     /// Stores the time of a trial from the final rounds, in microseconds.
@@ -291,10 +267,8 @@ impl Records {
     /// # Errors
     /// If it cannot be stored.
     pub fn set_retimed(&mut self, trial: i64, microseconds: f64) -> Result<(), RecordsError> {
-        self.change(|change| {
-            change.execute("UPDATE trials SET retimed_us = ?2 WHERE id = ?1", params![trial, microseconds])
-        })?;
-        Ok(())
+        let update = "UPDATE trials SET retimed_us = $2 WHERE id = $1";
+        self.change(|change| change.execute(update, values![trial, microseconds]).map(drop))
     }
 
     /// Replaces the status of a trial whose results turned out to be wrong, or that can no longer
@@ -303,11 +277,9 @@ impl Records {
     /// # Errors
     /// If it cannot be stored.
     pub fn set_status(&mut self, trial: i64, status: &Status) -> Result<(), RecordsError> {
-        self.change(|change| {
-            let update = "UPDATE trials SET status = ?2, message = ?3 WHERE id = ?1";
-            change.execute(update, params![trial, status.kind(), status.message()])
-        })?;
-        Ok(())
+        let update = "UPDATE trials SET status = $2, message = $3 WHERE id = $1";
+        let values = values![trial, status.kind(), status.message()];
+        self.change(|change| change.execute(update, values).map(drop))
     }
 
     /// The stored pipeline with this structural hash, if any.
@@ -315,65 +287,51 @@ impl Records {
     /// # Errors
     /// If it cannot be read.
     pub fn pipeline(&self, hash: u128) -> Result<Option<Pipeline>, RecordsError> {
-        let content = "SELECT content FROM pipelines WHERE hash = ?1";
-        let content: Option<Vec<u8>> = self
-            .connection
-            .query_row(content, [rows::hexadecimal(hash)], |row| row.get(0))
-            .optional()
-            .map_err(|error| self.failed(error))?;
-        content.map(|content| rows::read_pipeline(&content, &self.path)).transpose()
+        let content =
+            self.read(rows::PIPELINE, values![rows::hexadecimal(hash)], |row| row.get::<Vec<u8>>(0))?;
+        content.first().map(|content| rows::read_pipeline(content, self.place())).transpose()
     }
 
-    /// Lets the file grow by at most `pages` pages of 4 KB, and then fails as if the disk were
-    /// full. For tests.
+    /// Lets a file grow by at most `pages` pages of 4 KB, and then fails as if the disk were full.
+    /// For tests.
     ///
     /// # Errors
-    /// If SQLite rejects the limit.
+    /// If the store rejects the limit.
     pub fn limit_growth(&mut self, pages: u32) -> Result<(), RecordsError> {
-        let limit = |connection: &Connection| {
-            let now: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
-            connection.pragma_update_and_check(None, "max_page_count", now + i64::from(pages), |_| Ok(()))
-        };
-        limit(&self.connection).map_err(|error| self.failed(error))
+        self.store.limit_growth(pages)
     }
 
-    /// Runs `change` in one immediate transaction, so no other writer interleaves.
+    /// Runs `work` in one transaction, so that all of it is stored or nothing. It may run more than
+    /// once.
     fn change<T>(
         &mut self,
-        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+        mut work: impl FnMut(&mut dyn Change) -> Result<T, RecordsError>,
     ) -> Result<T, RecordsError> {
-        let path = &self.path;
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        let done = transaction.and_then(|transaction| {
-            let done = change(&transaction)?;
-            transaction.commit()?;
-            Ok(done)
-        });
-        done.map_err(|error| RecordsError::of(path, error))
+        let mut done = None;
+        self.store.change(&mut |change| {
+            done = Some(work(change)?);
+            Ok(())
+        })?;
+        done.ok_or_else(|| RecordsError::Row {
+            place: self.place().clone(),
+            message: "a transaction did nothing".to_owned(),
+        })
     }
 
-    fn failed(&self, error: rusqlite::Error) -> RecordsError {
-        RecordsError::of(&self.path, error)
+    /// The rows of a statement, each read by `read`.
+    fn read<T>(
+        &self,
+        statement: &str,
+        values: &[Value],
+        read: impl Fn(&Row) -> Result<T, Unreadable>,
+    ) -> Result<Vec<T>, RecordsError> {
+        let rows = self.store.read(statement, values)?;
+        rows::read(self.place(), rows.iter().map(read).collect())
     }
-}
 
-/// Connects to the file at a path.
-fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, RecordsError> {
-    connect_to(&place::plain(path), flags, path)
-}
-
-/// Connects to an address: a path, or with `SQLITE_OPEN_URI` a URI. `path` is for errors.
-fn connect_to(address: &Path, flags: OpenFlags, path: &Path) -> Result<Connection, RecordsError> {
-    let connection = Connection::open_with_flags(address, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
-    limited(connection.map_err(|error| RecordsError::of(path, error))?, path)
-}
-
-/// Sets the limits of a new connection.
-fn limited(connection: Connection, path: &Path) -> Result<Connection, RecordsError> {
-    let limited = connection.busy_timeout(BUSY);
-    let limited = limited.and_then(|()| connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, FIELD.most as i32));
-    limited.map_err(|error| RecordsError::of(path, error))?;
-    Ok(connection)
+    fn select(&self, which: &str, values: &[Value]) -> Result<Vec<Trial>, RecordsError> {
+        self.read(&rows::select(which), values, rows::read_trial)
+    }
 }
 
 /// The hash that identifies a schedule within a problem, in hexadecimal.

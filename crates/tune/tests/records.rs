@@ -11,9 +11,9 @@ use tempfile::TempDir;
 use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
 use warploom_target::Device;
 use warploom_tune::records::{
-    Claim, FinishedIteration, Imported, ProblemId, Records, RecordsError, RunKey, Step, StepOutcome, Trial,
+    Claim, Imported, ProblemId, Records, RecordsError, RunKey, Step, StepOutcome, Trial,
 };
-use warploom_tune::sample::{KernelUse, Origin, Sample, Shard, Sizes, Status, Times};
+use warploom_tune::sample::{KernelUse, Origin, Sample, Sizes, Status, Times};
 
 fn pipeline() -> Pipeline {
     let x = vars!(x);
@@ -82,166 +82,63 @@ fn open(path: &Path) -> (Records, ProblemId) {
     (records, problem)
 }
 
-#[test]
-fn trials_come_back_as_they_were_and_only_once() {
-    let place = place();
-    let (mut records, problem) = open(&place.path);
-    let trials = [
-        trial("a", 20.0),
-        trial("b", 10.0),
-        failed("c", Status::Wrong("all of it".into())),
-        failed("d", Status::TimedOut("10 s".into())),
-        failed("e", Status::Crashed("signal 11".into())),
-        failed("f", Status::Spilled("16 bytes".into())),
-        failed("g", Status::NotCompiled("no".into())),
-    ];
-    for trial in &trials {
-        assert!(records.record(problem, trial).unwrap());
-    }
-    assert!(!records.record(problem, &trial("a", 1.0)).unwrap(), "the first stays");
-    drop(records);
-
-    let (records, again) = open(&place.path);
-    assert_eq!(again, problem);
-    let mut read = records.trials(Some(problem)).unwrap();
-    for trial in &mut read {
-        assert_eq!(records.trial(trial.id).unwrap().as_ref(), Some(&*trial));
-        trial.id = 0;
-    }
-    assert_eq!(read, trials);
-    assert_eq!(records.trial(99).unwrap(), None);
-    let best: Vec<String> =
-        records.best(problem, 5).unwrap().into_iter().map(|trial| trial.sample.schedule).collect();
-    assert_eq!(best, ["b", "a"]);
-    let found = records.find(problem, "c").unwrap().unwrap();
-    assert_eq!(found.sample.status.kind(), "wrong");
-    assert_eq!(records.find(problem, "z").unwrap(), None);
-    let found = records.pipeline(pipeline().structural_hash()).unwrap().unwrap();
-    assert_eq!(found.to_json(), pipeline().to_json());
-}
-
-#[test]
-fn problems_are_told_apart_by_all_that_changes_times() {
-    let place = place();
-    let (mut records, problem) = open(&place.path);
-    let of = |records: &mut Records, width, device: &str, versions: &[String]| {
-        records.problem(&pipeline(), &request(width), &Device::preset(device).unwrap(), versions).unwrap()
-    };
-    assert_ne!(of(&mut records, 101, "h200", &versions()), problem);
-    assert_ne!(of(&mut records, 100, "a100", &versions()), problem);
-    let mut other = versions();
-    other[2] = "driver 4".into();
-    assert_eq!(of(&mut records, 100, "h200", &other), problem, "drivers change no machine code");
-    other[1] = "nvrtc 9".into();
-    assert_ne!(of(&mut records, 100, "h200", &other), problem);
-    records.record(problem, &trial("a", 20.0)).unwrap();
-    records.record(problem, &failed("b", Status::Failed("no".into()))).unwrap();
-    let problems = records.problems().unwrap();
-    assert_eq!(problems.len(), 4);
-    let found = problems.iter().find(|found| found.id == problem).unwrap();
-    assert_eq!((found.trials, found.valid, found.best_us), (2, 1, Some(20.0)));
-    assert_eq!((found.name.as_str(), &found.sizes), ("twice", &Sizes::of(&request(100))));
-}
-
-#[test]
-fn what_is_timed_again_decides() {
-    let place = place();
-    let (mut records, problem) = open(&place.path);
-    records.record(problem, &trial("lucky", 9.9)).unwrap();
-    records.record(problem, &trial("steady", 10.0)).unwrap();
-    let trials = records.best(problem, 2).unwrap();
-    records.set_retimed(trials[0].id, 10.5).unwrap();
-    records.set_retimed(trials[1].id, 10.0).unwrap();
-    assert_eq!(records.best(problem, 1).unwrap()[0].sample.schedule, "steady");
-    let steady = records.best(problem, 1).unwrap()[0].id;
-    records.set_status(steady, &Status::Wrong("at the full size".into())).unwrap();
-    assert_eq!(records.best(problem, 1).unwrap()[0].sample.schedule, "lucky");
-}
-
-#[test]
-fn iterations_are_kept_by_run() {
-    let place = place();
-    let (mut records, problem) = open(&place.path);
-    let (one, other) = (RunKey("seed 1".into()), RunKey("seed 2".into()));
-    records.record(problem, &trial("before", 1.0)).unwrap();
-    let begun = records.run(problem, &one).unwrap();
-    assert_eq!((begun.finished, begun.last_trial, begun.weights.is_none()), (0, 1, true));
-    let weights = warploom_cost::Weights::random(7);
-    records.record(problem, &trial("in the first iteration", 1.0)).unwrap();
-    let first = records.finish_iteration(problem, &one, 1, Some(&weights)).unwrap();
-    assert_eq!((first.finished, first.last_trial), (1, 2));
-    records.record(problem, &trial("in the second", 1.0)).unwrap();
-    // Another process was slower.
-    let same = records.finish_iteration(problem, &one, 1, None).unwrap();
-    assert_eq!((same.last_trial, same.weights.unwrap().unwrap().to_bytes()), (2, weights.to_bytes()));
-    let last = records.run(problem, &one).unwrap();
-    assert_eq!((last.finished, last.last_trial), (1, 2));
-    assert_eq!(records.run(problem, &other).unwrap().finished, 0);
-    // What has begun is not finished.
-    let finished = FinishedIteration { run: one, number: 1, last_trial: 2 };
-    assert_eq!(records.iterations(problem).unwrap(), [finished]);
-}
-
 fn asked(point: &str) -> Step {
     Step::new(point.to_owned(), Some(format!("hash of {point}")), StepOutcome::Asked)
 }
 
-#[test]
-fn steps_are_asked_once_and_answered_once() {
-    let place = place();
-    let (mut records, problem) = open(&place.path);
-    let (one, other) = (RunKey("opevo seed=1".into()), RunKey("opevo seed=2".into()));
-    let refused =
-        Step { message: "too many threads".into(), ..Step::new("c".into(), None, StepOutcome::Refused) };
-    let question = [asked("a"), asked("b"), refused];
-    assert_eq!(records.ask_steps(problem, &one, 0, &question).unwrap(), question);
-    // What is stored stays, whoever asks.
-    let known = asked("a").of_trial(&Trial { id: 9, ..trial("a", 3.0) }, false);
-    assert_eq!(records.ask_steps(problem, &one, 0, &[known]).unwrap(), question[..1]);
+/// The tables as the program made them once, the first time and later.
+const ONCE: [&str; 2] =
+    [include_str!("../src/records/sqlite/001.sql"), include_str!("../src/records/sqlite/002.sql")];
 
-    for schedule in ["a", "b"] {
-        records.record(problem, &trial(schedule, 0.1 + 0.2)).unwrap();
-    }
-    let spilled = Trial { id: 2, ..failed("b", Status::Spilled("12 bytes".into())) };
-    let answers = [
-        asked("a").of_trial(&Trial { id: 1, ..trial("a", 0.1 + 0.2) }, true),
-        asked("b").of_trial(&spilled, true),
-    ];
-    assert_eq!((answers[0].outcome, answers[0].time_us), (StepOutcome::Measured, Some(0.1 + 0.2)));
-    assert_eq!((answers[1].outcome, answers[1].message.as_str()), (StepOutcome::Failed, "spilled"));
-    assert_eq!(records.answer_steps(problem, &one, 0, &answers).unwrap(), answers);
-    let later = asked("a").of_trial(&Trial { id: 1, ..trial("a", 7.0) }, true);
-    assert_eq!(records.answer_steps(problem, &one, 0, &[later]).unwrap(), answers[..1], "answered twice");
-
-    records.ask_steps(problem, &one, 3, &[asked("d")]).unwrap();
-    assert!(records.steps(problem, &other).unwrap().is_empty());
-    drop(records);
-    let (records, _) = open(&place.path);
-    let expected: Vec<Step> = answers.into_iter().chain([question[2].clone(), asked("d")]).collect();
-    assert_eq!(records.steps(problem, &one).unwrap(), expected);
-}
-
-/// A database as the program made it before there were steps.
-fn first_version(path: &Path) {
+/// A database as an earlier version of the program made it, with something in each table.
+fn of_version(path: &Path, version: usize) {
     let (mut records, problem) = open(path);
     records.record(problem, &trial("old", 2.0)).unwrap();
+    let run = RunKey("random seed=0".into());
+    records.run(problem, &run).unwrap();
+    records.finish_iteration(problem, &run, 1, None).unwrap();
+    records.ask_steps(problem, &run, 0, &[asked("a")]).unwrap();
     drop(records);
-    let other = rusqlite::Connection::open(path).unwrap();
-    other.execute_batch("DROP TABLE steps; PRAGMA user_version = 1").unwrap();
+    let now = rusqlite::Connection::open(path).unwrap();
+    let tables = ["pipelines", "problems", "trials", "iterations", "steps"];
+    let kept = &tables[..tables.len() - usize::from(version < 2)];
+    for table in kept {
+        now.execute_batch(&format!("ALTER TABLE {table} RENAME TO new_{table}")).unwrap();
+    }
+    now.execute_batch("DROP TABLE claims; DROP TABLE IF EXISTS steps").unwrap();
+    now.execute_batch(&ONCE[..version].concat()).unwrap();
+    for table in kept {
+        now.execute_batch(&format!("INSERT INTO {table} SELECT * FROM new_{table}")).unwrap();
+    }
+    for table in kept.iter().rev() {
+        now.execute_batch(&format!("DROP TABLE new_{table}")).unwrap();
+    }
+    let claim =
+        "INSERT INTO claims (problem, schedule_hash, host, process, expires) VALUES (1, 'b', 'h', 1, 9)";
+    now.execute_batch(claim).unwrap();
+    now.pragma_update(None, "user_version", version as i64).unwrap();
 }
 
 #[test]
-fn databases_of_the_first_version_are_upgraded() {
-    let place = place();
-    first_version(&place.path);
-    thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(|| drop(open(&place.path))))));
-    let (mut records, problem) = open(&place.path);
-    assert_eq!(records.trials(None).unwrap().len(), 1, "nothing is lost");
-    let run = RunKey("random seed=0".into());
-    assert_eq!(records.ask_steps(problem, &run, 0, &[asked("a")]).unwrap(), [asked("a")]);
-    let other = rusqlite::Connection::open(&place.path).unwrap();
-    let version: i64 = other.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!(version, 2);
+fn databases_of_all_versions_are_upgraded() {
+    for version in 1..=ONCE.len() {
+        let place = place();
+        of_version(&place.path, version);
+        thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(|| drop(open(&place.path))))));
+        let (mut records, problem) = open(&place.path);
+        let trials = records.trials(Some(problem)).unwrap();
+        assert_eq!(trials.len(), 1, "nothing is lost");
+        assert_eq!(trials[0].sample, trial("old", 2.0).sample);
+        let run = RunKey("random seed=0".into());
+        assert_eq!(records.iterations(problem).unwrap()[0].run, run);
+        let steps = if version < 2 { vec![] } else { vec![asked("a")] };
+        assert_eq!(records.steps(problem, &run).unwrap(), steps);
+        assert_eq!(records.ask_steps(problem, &run, 0, &[asked("a")]).unwrap(), [asked("a")]);
+        assert_eq!(records.claim(problem, "b").unwrap(), Claim::Granted);
+        let other = rusqlite::Connection::open(&place.path).unwrap();
+        let now: i64 = other.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+        assert_eq!(now, 3);
+    }
 }
 
 #[test]
@@ -288,7 +185,7 @@ fn a_path_is_that_of_a_file() {
         for opened in [Records::open(reserved), Records::open_existing(reserved)] {
             let error = opened.unwrap_err();
             assert!(
-                matches!(error, RecordsError::Reserved { .. }) && !error.to_string().contains("secret"),
+                matches!(error, RecordsError::OfServer { .. }) && !error.to_string().contains("secret"),
                 "{error}"
             );
         }
@@ -416,7 +313,13 @@ fn damage_is_said_and_never_panics() {
         fs::write(&place.path, bytes).unwrap();
         let read = Records::open(&place.path).and_then(|records| records.trials(None));
         if let Err(error) = read {
-            assert!(matches!(error, RecordsError::Damaged { .. } | RecordsError::Sqlite { .. }), "{error}");
+            assert!(
+                matches!(
+                    error,
+                    RecordsError::Damaged { .. } | RecordsError::Store { .. } | RecordsError::Row { .. }
+                ),
+                "{error}"
+            );
             damaged += 1;
         }
     }
@@ -452,19 +355,16 @@ fn schedules_are_claimed_once() {
     assert_eq!(records.claim(problem, "a").unwrap(), Claim::Granted);
     assert_eq!(records.claim(problem, "a").unwrap(), Claim::Granted, "one's own");
     let other = rusqlite::Connection::open(&place.path).unwrap();
-    let here: String = other.query_row("SELECT host FROM claims", [], |row| row.get(0)).unwrap();
+    let this: String = other.query_row("SELECT holder FROM claims", [], |row| row.get(0)).unwrap();
+    let here = this.split_once(' ').unwrap().1;
     let held_by = |process: u32, host: &str, expires: i64| {
-        other
-            .execute(
-                "UPDATE claims SET process = ?1, host = ?2, expires = ?3",
-                rusqlite::params![process, host, expires],
-            )
-            .unwrap();
+        let held = "UPDATE claims SET holder = ?1, expires = ?2";
+        other.execute(held, rusqlite::params![format!("{process} {host}"), expires]).unwrap();
     };
     // The parent of this process lives; nobody has the largest number.
-    held_by(std::os::unix::process::parent_id(), &here, i64::MAX);
+    held_by(std::os::unix::process::parent_id(), here, i64::MAX);
     assert_eq!(records.claim(problem, "a").unwrap(), Claim::Taken);
-    held_by(u32::MAX, &here, i64::MAX);
+    held_by(u32::MAX, here, i64::MAX);
     assert_eq!(records.claim(problem, "a").unwrap(), Claim::Granted, "its process has ended");
     held_by(u32::MAX, "another machine", i64::MAX);
     assert_eq!(records.claim(problem, "a").unwrap(), Claim::Taken);
@@ -486,7 +386,7 @@ fn no_claim_holds_for_longer_than_claims_do() {
     let other = rusqlite::Connection::open(&place.path).unwrap();
     let expires = || other.query_row("SELECT expires FROM claims", [], |row| row.get::<_, i64>(0)).unwrap();
     let usual = expires();
-    let claim = "UPDATE claims SET host = 'another machine', expires = ?1";
+    let claim = "UPDATE claims SET holder = '1 another machine', expires = ?1";
     other.execute(claim, [i64::MAX]).unwrap();
     assert_eq!(records.claim(problem, "a").unwrap(), Claim::Taken);
     assert!((usual..usual + 60).contains(&expires()), "{usual} {}", expires());
@@ -508,64 +408,6 @@ fn many_make_the_same_file_at_once() {
             }
         });
     }
-}
-
-#[test]
-fn many_connections_write_at_once() {
-    let place = place();
-    thread::scope(|scope| {
-        for writer in 0..4 {
-            let path = &place.path;
-            scope.spawn(move || {
-                let (mut records, problem) = open(path);
-                for number in 0..25 {
-                    // Every other schedule is also another's.
-                    let name = format!("{}-{number}", if number % 2 == 0 { writer } else { 9 });
-                    records.record(problem, &trial(&name, 1.0)).unwrap();
-                }
-            });
-        }
-    });
-    let (records, problem) = open(&place.path);
-    assert_eq!(records.trials(Some(problem)).unwrap().len(), 4 * 13 + 12);
-}
-
-#[test]
-fn exported_trials_can_be_imported() {
-    let (from, to) = (place(), place());
-    let (mut records, problem) = open(&from.path);
-    records.record(problem, &trial("a", 20.0)).unwrap();
-    records.record(problem, &failed("b", Status::Numeric("a bit".into()))).unwrap();
-    let mut lines = Vec::new();
-    assert_eq!(records.export(None, &mut lines, Path::new("out")).unwrap(), 2);
-    let (mut other, there) = open(&to.path);
-    other.record(there, &trial("a", 30.0)).unwrap();
-    let imported = other.import(lines.as_slice(), Path::new("in")).unwrap();
-    assert_eq!(imported, Imported { new: 1, known: 1 });
-    assert_eq!(other.trials(Some(there)).unwrap()[1].sample, records.trials(None).unwrap()[1].sample);
-
-    let text = String::from_utf8(lines).unwrap();
-    let broken = text.replace("\"numeric\"", "\"odd\"") + "\n";
-    let error = other.import(broken.as_bytes(), Path::new("in.jsonl")).unwrap_err().to_string();
-    assert!(error.starts_with("line 3 of in.jsonl"), "{error}");
-    let no_pipeline: String = text.lines().skip(1).map(|line| line.to_owned() + "\n").collect();
-    assert!(other.import(no_pipeline.as_bytes(), Path::new("in.jsonl")).is_err());
-}
-
-#[test]
-fn trials_are_samples_and_samples_trials() {
-    let (from, to) = (place(), place());
-    let (mut records, problem) = open(&from.path);
-    records.record(problem, &trial("a", 20.0)).unwrap();
-    records.record(problem, &failed("b", Status::Crashed("signal 9".into()))).unwrap();
-    let file = from.path.with_file_name("mine.samples");
-    assert_eq!(records.export_samples(None, &file).unwrap(), 2);
-    let shard = Shard::read(&file).unwrap();
-    assert_eq!(shard.samples, records.shard(None).unwrap().samples);
-    let mut other = Records::open(&to.path).unwrap();
-    assert_eq!(other.import_samples(&file).unwrap(), Imported { new: 2, known: 0 });
-    assert_eq!(other.import_samples(&file).unwrap(), Imported { new: 0, known: 2 });
-    assert_eq!(other.shard(None).unwrap().samples, shard.samples);
 }
 
 /// A change of the database that Warploom would not make.

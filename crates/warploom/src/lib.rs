@@ -34,6 +34,7 @@ pub mod export;
 mod model;
 mod on_device;
 mod recent;
+pub mod records;
 mod sizes;
 mod tuning;
 pub mod tutorial;
@@ -53,6 +54,8 @@ pub use warploom_tune::worker::entry as worker_entry;
 
 pub use warploom_codegen as codegen;
 pub use warploom_cost as cost;
+#[cfg(feature = "farm")]
+pub use warploom_farm as farm;
 pub use warploom_fuzz as fuzz;
 pub use warploom_interp as interp;
 pub use warploom_lang as lang;

@@ -21,6 +21,7 @@ use warploom_tune::worker::{BenchOptions, OpenBench, WorkerError};
 use crate::autoschedule::Autoscheduled;
 use crate::check;
 use crate::model::model_for;
+use crate::records;
 
 /// How long to tune, and where to record it.
 #[derive(Clone, Debug)]
@@ -151,7 +152,7 @@ impl Tuning {
         observer: &mut dyn FnMut(&Event<'_>),
     ) -> Result<Tuned, TuningError> {
         let mut records = match &self.records {
-            Some(file) => Records::open(file)?,
+            Some(place) => records::open(place)?,
             None => Records::in_memory()?,
         };
         let (pipeline, request, device) = (problem.pipeline(), problem.request(), problem.device());

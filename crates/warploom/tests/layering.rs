@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "tune",
         &["target", "lang", "interp", "schedule", "codegen", "sim", "cost", "strategy", "search", "runtime"],
     ),
+    ("farm", &["target", "lang", "tune"]),
     ("randpipe", &["lang"]),
     ("tensor", &["lang"]),
     ("fuzz", &["randpipe", "sim", "interp", "schedule", "codegen", "lang", "target"]),
@@ -33,7 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "warploom",
         &[
             "target", "lang", "interp", "schedule", "codegen", "sim", "cost", "strategy", "search",
-            "runtime", "tune", "randpipe", "tensor", "fuzz", "models",
+            "runtime", "tune", "farm", "randpipe", "tensor", "fuzz", "models",
         ],
     ),
     ("report", &[]),

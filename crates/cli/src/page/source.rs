@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use warploom::lang::files;
+use warploom::records;
 use warploom::tune::records::{Problem, Records, Trial};
 
 use crate::date;
@@ -45,9 +46,9 @@ pub(super) struct Tried {
 impl Source {
     /// Reads a file and detects its format.
     pub fn read(path: &Path) -> Result<Source, Error> {
-        let file = path.display().to_string();
+        let file = records::shown(path);
         let nothing = || Error::NothingToReport { file: file.clone() };
-        let content = match is_database(path)? {
+        let content = match records::is_server(path)? || is_database(path)? {
             true => read_records(path)?,
             false => match files::read(path, files::TEXT)? {
                 bytes if bytes.trim_ascii().is_empty() => return Err(nothing()),
@@ -135,7 +136,7 @@ fn is_database(path: &Path) -> Result<bool, Error> {
 }
 
 fn read_records(path: &Path) -> Result<Content, Error> {
-    let records = Records::open_existing(path)?;
+    let records = records::open_existing(path)?;
     let mut problems = Vec::new();
     for problem in records.problems()? {
         let trials = records.trials(Some(problem.id))?;

@@ -12,6 +12,7 @@ use super::timed::{self, Timed, times, us, write_files};
 use crate::date;
 use crate::error::Error;
 use crate::report::{self, Format};
+use crate::show;
 use crate::sizes::Sizes;
 use crate::table::{self, Align};
 
@@ -97,12 +98,11 @@ pub(crate) const TITLES: [(&str, Align); 13] = [
 
 impl Report {
     pub(super) fn new(mode: &str, device: &Device, versions: &[String], anchors: Option<Anchors>) -> Report {
-        let words: Vec<String> = std::env::args().skip(1).collect();
         Report {
             mode: mode.to_owned(),
             device: device.name.clone(),
             versions: versions.to_vec(),
-            command: format!("warploom {}", words.join(" ")),
+            command: show::command(),
             date: date::today(),
             anchors_of: anchors.as_ref().map(|anchors| anchors.device.clone()),
             faster_than_manual: None,

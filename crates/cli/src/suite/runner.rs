@@ -8,6 +8,7 @@ use warploom::check::small_settings;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
+use warploom::records;
 use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
 use warploom::target::Device;
@@ -41,7 +42,7 @@ impl<'a> Runner<'a> {
     pub fn open(arguments: &'a Arguments) -> Result<Runner<'a>, Error> {
         let bench = arguments.measuring.open()?;
         let start = Start::new(&arguments.first, bench.device())?;
-        let records = arguments.records.as_ref().map_or_else(Records::in_memory, Records::open)?;
+        let records = arguments.records.as_ref().map_or_else(Records::in_memory, records::open)?;
         Ok(Runner { arguments, bench, records, start, stop: stop_on_interrupt() })
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use warploom::cost::{Basis, CostModel, Range};
+use warploom::records::shown;
 use warploom::schedule::schedule::Schedule;
 use warploom::target::Device;
 use warploom::tune::one_shot::basis;
@@ -200,7 +201,7 @@ impl Report {
             progress: tuned.progress,
             iterations,
             exploration: None,
-            records: records.display().to_string(),
+            records: shown(records),
             files,
         }
     }

@@ -3,7 +3,7 @@
 use crate::place::Place;
 
 /// Every command, and commands of commands.
-pub const COMMANDS: [&str; 29] = [
+pub const COMMANDS: [&str; 30] = [
     "",
     "apps",
     "graph",
@@ -21,6 +21,7 @@ pub const COMMANDS: [&str; 29] = [
     "records show",
     "records best",
     "records export",
+    "records copy",
     "records import",
     "landscape",
     "landscape record",
@@ -38,6 +39,10 @@ pub const COMMANDS: [&str; 29] = [
 /// Those that only a program with the feature `train` has.
 const TRAINING: [&str; 3] = ["collect", "train", "evaluate"];
 
+/// Those that only a program with the feature `farm` has.
+pub const FARM: &[&str] =
+    if cfg!(all(feature = "farm", unix)) { &["farm", "farm start", "farm stop"] } else { &[] };
+
 /// Those that say more where the program can train.
 const LONGER_WITH_TRAIN: [&str; 3] = ["", "tune", "suite"];
 
@@ -45,7 +50,9 @@ const LONGER_WITH_TRAIN: [&str; 3] = ["", "tune", "suite"];
 fn pages_are_as_they_were() {
     let place = Place::new();
     let trains = cfg!(feature = "train");
-    for command in COMMANDS.iter().filter(|command| !trains || !LONGER_WITH_TRAIN.contains(command)) {
+    for command in
+        COMMANDS.iter().chain(FARM).filter(|command| !trains || !LONGER_WITH_TRAIN.contains(command))
+    {
         let ran = place.run(&format!("{command} --help"));
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{command}");
         let name = if command.is_empty() { "warploom".to_owned() } else { command.replace(' ', "-") };
@@ -78,10 +85,10 @@ fn no_command_is_left_out() {
         let lines = lines.filter(|line| !line.starts_with("    "));
         lines.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect::<Vec<_>>()
     };
-    for of in ["", "records", "landscape", "cache"] {
+    for of in ["", "records", "landscape", "cache", "farm"] {
         for command in listed(of).iter().filter(|command| *command != "help") {
             let whole = format!("{of} {command}");
-            let known = COMMANDS.iter().chain(&TRAINING).any(|known| *known == whole.trim());
+            let known = COMMANDS.iter().chain(&TRAINING).chain(FARM).any(|known| *known == whole.trim());
             assert!(known, "`{}` has no page in this test", whole.trim());
         }
     }
@@ -90,16 +97,21 @@ fn no_command_is_left_out() {
 #[test]
 fn a_page_fits_its_command() {
     let place = Place::new();
-    for command in COMMANDS {
+    for command in COMMANDS.iter().chain(FARM) {
         let [short, long] = ["-h", "--help"].map(|flag| place.run(&format!("{command} {flag}")).out);
         assert!(short.len() <= long.len(), "{command}");
         let widest = long.lines().chain(short.lines()).map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{command}: {widest:?}");
     }
     let whole = place.run("--help").out;
-    for variable in
-        ["WARPLOOM_LOG", "WARPLOOM_CACHE_DIR", "WARPLOOM_NVRTC_DIR", "WARPLOOM_LAUNCH", "CUDA_HOME"]
-    {
+    for variable in [
+        "WARPLOOM_LOG",
+        "WARPLOOM_CACHE_DIR",
+        "WARPLOOM_NVRTC_DIR",
+        "WARPLOOM_LAUNCH",
+        "WARPLOOM_POSTGRES",
+        "CUDA_HOME",
+    ] {
         assert!(whole.contains(variable), "{variable}");
     }
     assert!(

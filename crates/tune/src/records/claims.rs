@@ -1,15 +1,12 @@
 //! Claims: which process measures which schedule.
 
-use std::fs;
-use std::path::Path;
-
-use rusqlite::{OptionalExtension, Transaction, params};
-
-use super::{ProblemId, Records, RecordsError, now, rows, schedule_hash};
+use super::store::Change;
+use super::{ProblemId, Records, RecordsError, rows, schedule_hash};
+use crate::values;
 
 /// Seconds after which a claim expires unless it is renewed. The worker time limits guarantee that
 /// any claimed schedule is compiled and run well within this time.
-const LEASE: u64 = 900;
+const LEASE: i64 = 900;
 
 /// The answer to a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,57 +19,29 @@ pub enum Claim {
     Taken,
 }
 
-/// A process that holds claims.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Owner {
-    host: String,
-    process: u32,
-}
-
-impl Owner {
-    pub fn this() -> Owner {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        // Containers have their own process ids, so the namespace is part of the host.
-        let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-        let host = match boot.trim() {
-            "" => String::new(),
-            boot => format!("{boot} {}", space.display()),
-        };
-        Owner { host, process: std::process::id() }
-    }
-
-    /// Whether the process is known to have ended. For processes on other hosts, or without
-    /// `/proc`, this is unknown and the answer is `false`.
-    fn has_ended(&self, this: &Owner) -> bool {
-        let here = !self.host.is_empty() && self.host == this.host;
-        here && Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{}", self.process)).exists()
-    }
-}
-
 impl Records {
     /// Claims a schedule of a problem. A granted schedule must then be [recorded](Records::record).
     ///
     /// # Errors
     /// If the claim cannot be stored.
     pub fn claim(&mut self, problem: ProblemId, schedule: &str) -> Result<Claim, RecordsError> {
-        let owner = self.owner.clone();
         let hash = schedule_hash(schedule);
         self.change(|change| {
+            change.hold_problem(problem.0)?;
             if rows::has(change, problem, &hash)? {
                 return Ok(Claim::Finished);
             }
-            shorten(change, problem, &hash)?;
-            if let Some((holder, expires)) = holder(change, problem, &hash)?
-                && holder != owner
-                && expires > now()
-                && !holder.has_ended(&owner)
-            {
+            let expires = change.now()? + LEASE;
+            let holder = change.holder();
+            if is_taken(change, problem, &hash, &holder)? {
                 return Ok(Claim::Taken);
             }
-            let claim = "INSERT OR REPLACE INTO claims (problem, schedule_hash, host, process, expires)
-                 VALUES (?1, ?2, ?3, ?4, ?5)";
-            let Owner { host, process } = &owner;
-            change.execute(claim, params![problem.0, hash, host, process, (now() + LEASE) as i64])?;
+            change.execute(
+                "INSERT INTO claims (problem, schedule_hash, holder, expires) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (problem, schedule_hash)
+                 DO UPDATE SET holder = excluded.holder, expires = excluded.expires",
+                values![problem.0, &hash, holder, expires],
+            )?;
             Ok(Claim::Granted)
         })
     }
@@ -82,46 +51,47 @@ impl Records {
     /// # Errors
     /// If the claims cannot be removed.
     pub fn release_claims(&mut self) -> Result<(), RecordsError> {
-        let Owner { host, process } = self.owner.clone();
-        let release = "DELETE FROM claims WHERE host = ?1 AND process = ?2";
-        self.change(|change| change.execute(release, params![host, process]))?;
-        Ok(())
+        self.change(|change| {
+            let holder = change.holder();
+            change.execute("DELETE FROM claims WHERE holder = $1", values![holder]).map(drop)
+        })
     }
 }
 
-/// Shortens a claim that expires later than a new one would, for instance after a clock change.
-fn shorten(change: &Transaction<'_>, problem: ProblemId, schedule_hash: &str) -> rusqlite::Result<()> {
-    let shorten = "UPDATE claims SET expires = ?3 WHERE problem = ?1 AND schedule_hash = ?2 AND expires > ?3";
-    change.execute(shorten, params![problem.0, schedule_hash, (now() + LEASE) as i64])?;
-    Ok(())
-}
-
-fn holder(
-    change: &Transaction<'_>,
+/// Whether another process holds a claim on a schedule, and may still be alive.
+fn is_taken(
+    change: &mut dyn Change,
     problem: ProblemId,
     schedule_hash: &str,
-) -> rusqlite::Result<Option<(Owner, u64)>> {
-    let query = "SELECT host, process, expires FROM claims WHERE problem = ?1 AND schedule_hash = ?2";
-    let read = |row: &rusqlite::Row<'_>| {
-        Ok((Owner { host: row.get(0)?, process: row.get(1)? }, row.get::<_, i64>(2)?.max(0) as u64))
-    };
-    change.query_row(query, params![problem.0, schedule_hash], read).optional()
+    this: &str,
+) -> Result<bool, RecordsError> {
+    shorten(change, problem, schedule_hash)?;
+    let query = "SELECT holder, expires FROM claims WHERE problem = $1 AND schedule_hash = $2";
+    let Some(row) = change.query_one(query, values![problem.0, schedule_hash])? else { return Ok(false) };
+    let (holder, expires): (String, i64) =
+        (rows::read(change.place(), row.get(0))?, rows::read(change.place(), row.get(1))?);
+    Ok(holder != this && expires > change.now()? && !change.has_ended(&holder)?)
+}
+
+/// Shortens a claim that expires later than a new one would, for instance after a clock change.
+fn shorten(change: &mut dyn Change, problem: ProblemId, schedule_hash: &str) -> Result<(), RecordsError> {
+    let shorten = "UPDATE claims SET expires = $3 WHERE problem = $1 AND schedule_hash = $2 AND expires > $3";
+    let most = change.now()? + LEASE;
+    change.execute(shorten, values![problem.0, schedule_hash, most]).map(drop)
 }
 
 /// Deletes the claim on a schedule.
 pub(super) fn release(
-    change: &Transaction<'_>,
+    change: &mut dyn Change,
     problem: ProblemId,
     schedule_hash: &str,
-) -> rusqlite::Result<()> {
-    let release = "DELETE FROM claims WHERE problem = ?1 AND schedule_hash = ?2";
-    change.execute(release, params![problem.0, schedule_hash])?;
-    Ok(())
+) -> Result<(), RecordsError> {
+    let release = "DELETE FROM claims WHERE problem = $1 AND schedule_hash = $2";
+    change.execute(release, values![problem.0, schedule_hash]).map(drop)
 }
 
-/// Renews all claims of a process, which is alive because it records something.
-pub(super) fn renew(change: &Transaction<'_>, owner: &Owner) -> rusqlite::Result<()> {
-    let renew = "UPDATE claims SET expires = ?3 WHERE host = ?1 AND process = ?2";
-    change.execute(renew, params![owner.host, owner.process, (now() + LEASE) as i64])?;
-    Ok(())
+/// Renews all claims of this process, which is alive because it records something.
+pub(super) fn renew(change: &mut dyn Change) -> Result<(), RecordsError> {
+    let (holder, expires) = (change.holder(), change.now()? + LEASE);
+    change.execute("UPDATE claims SET expires = $2 WHERE holder = $1", values![holder, expires]).map(drop)
 }

@@ -1,14 +1,15 @@
 //! Errors of the records database.
 
+use std::error::Error as StdError;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use rusqlite::ErrorCode;
 use thiserror::Error;
 use warploom_lang::PipelineError;
 use warploom_lang::files::{FIELD, ReadError};
 
-use super::schema::SCHEMA;
+use super::store::Unreadable;
+use super::{Place, SCHEMA};
 use crate::sample::ShardError;
 
 /// Why records could not be read or written. Trials committed earlier are never lost.
@@ -16,28 +17,27 @@ use crate::sample::ShardError;
 #[non_exhaustive]
 pub enum RecordsError {
     /// The file does not exist, or cannot be read or written.
-    #[error("cannot open the records {}: {message}; check the path and its permissions", path.display())]
+    #[error("cannot open the records {place}: {message}; check the path and its permissions")]
     Open {
-        /// The database file.
-        path: PathBuf,
+        /// The database.
+        place: Place,
         /// The message from SQLite or the operating system.
         message: String,
     },
     /// The file is not a records database.
-    #[error("{} is not a database of records; give another file", path.display())]
+    #[error("{place} is not a database of records; give another one")]
     NotRecords {
-        /// The file that was opened.
-        path: PathBuf,
+        /// What was opened.
+        place: Place,
     },
     /// The file contains a schema object that Warploom did not create and that might change what is
     /// read or written.
     #[error(
-        "the records {} contain a {kind} `{name}` that is not Warploom's; remove it with `sqlite3`, or give another file",
-        path.display()
+        "the records {place} contain a {kind} `{name}` that is not Warploom's; remove it, or give another database"
     )]
     Foreign {
-        /// The database file.
-        path: PathBuf,
+        /// The database.
+        place: Place,
         /// `table`, `index`, `view` or `trigger`.
         kind: String,
         /// Name of the schema object.
@@ -46,75 +46,89 @@ pub enum RecordsError {
     /// The file is on a file system that several machines can mount, where SQLite databases get
     /// corrupted.
     #[error(
-        "the records {} are on a network file system ({kind}), where a database can be damaged; keep one on a local \
-         disk of each machine, and exchange trials with `warploom records export` and `import`",
-        path.display()
+        "the records {place} are on a network file system ({kind}), where a database can be damaged; keep them on a \
+         local disk, or on a PostgreSQL server that all machines use"
     )]
     Network {
-        /// The database file.
-        path: PathBuf,
+        /// The database.
+        place: Place,
         /// File system type as Linux names it.
         kind: String,
     },
-    /// The address of a database server, which a later version may use.
+    /// The address of a server where only a file will do.
     #[error(
-        "records are kept in files, and `{scheme}` is reserved for a later version; give the path of a file \
-         (./{scheme}... is one)"
+        "`{scheme}` begins the address of a server, and this takes the path of a file (./{scheme}... is one)"
     )]
-    Reserved {
+    OfServer {
         /// How it begins. The rest may contain a password.
         scheme: &'static str,
     },
     /// A newer version of Warploom wrote the file.
     #[error(
-        "the records {} have schema {found}, but this program reads up to {SCHEMA}; use a newer program",
-        path.display()
+        "the records {place} have schema {found}, but this program reads up to {SCHEMA}; use a newer program"
     )]
     Newer {
-        /// The database file.
-        path: PathBuf,
+        /// The database.
+        place: Place,
         /// Schema version of the file.
         found: i64,
     },
     /// The file is corrupt.
     #[error(
-        "the records {} are damaged ({message}); `sqlite3 {} .recover` recovers what can be read",
-        path.display(), path.display()
+        "the records {place} are damaged ({message}); `sqlite3 {place} .recover` recovers what can be read"
     )]
     Damaged {
-        /// The database file.
-        path: PathBuf,
+        /// The database.
+        place: Place,
         /// What is corrupt.
         message: String,
     },
     /// The disk is full.
     #[error(
-        "there is no space left for the records {}; everything measured so far is kept: free some space and start again",
-        path.display()
+        "there is no space left for the records {place}; everything measured so far is kept: free some space and start \
+         again"
     )]
     Full {
-        /// The database file.
-        path: PathBuf,
+        /// The database.
+        place: Place,
     },
     /// Another process holds the write lock for too long.
-    #[error("another process keeps the records {} locked; end it and start again", path.display())]
+    #[error("another process keeps the records {place} locked; end it and start again")]
     Locked {
-        /// The database file.
-        path: PathBuf,
+        /// The database.
+        place: Place,
     },
-    /// Any other SQLite error.
-    #[error("the records {} cannot be used: {error}", path.display())]
-    Sqlite {
-        /// The database file.
-        path: PathBuf,
-        /// The error from SQLite.
-        error: rusqlite::Error,
+    /// Any other error of the database.
+    #[error("the records {place} cannot be used: {error}")]
+    Store {
+        /// The database.
+        place: Place,
+        /// The error of SQLite or PostgreSQL.
+        error: Box<dyn StdError + Send + Sync>,
+    },
+    /// The server cannot be reached, or refuses the connection.
+    #[error("cannot use the records {place}: {message}")]
+    Server {
+        /// The server.
+        place: Place,
+        /// Why, and what to do.
+        message: String,
+    },
+    /// A row that this version cannot read.
+    #[error(
+        "the records {place} have a row that cannot be read: {message}; remove it, or give another database"
+    )]
+    Row {
+        /// The database.
+        place: Place,
+        /// What is wrong with it.
+        message: String,
     },
     /// A stored pipeline that this version cannot read.
-    #[error("the records {} contain a pipeline that cannot be read: {error}", path.display())]
+    #[error("the records {place} contain a pipeline that cannot be read: {error}")]
     Pipeline {
-        /// The database file.
-        path: PathBuf,
+        /// The database.
+        place: Place,
         /// Why the pipeline cannot be read.
         error: PipelineError,
     },
@@ -147,13 +161,10 @@ pub enum RecordsError {
         error: io::Error,
     },
     /// A text or blob exceeds the size limit.
-    #[error(
-        "the records {} have a field of more than {FIELD}, which is the limit; remove that row",
-        path.display()
-    )]
+    #[error("the records {place} have a field of more than {FIELD}, which is the limit; remove that row")]
     Field {
-        /// The database file.
-        path: PathBuf,
+        /// The database.
+        place: Place,
     },
     /// The file being imported exceeds the size limit.
     #[error(transparent)]
@@ -164,20 +175,8 @@ pub enum RecordsError {
 }
 
 impl RecordsError {
-    /// Classifies an SQLite error for a file.
-    pub(super) fn of(path: &Path, error: rusqlite::Error) -> RecordsError {
-        let path = path.to_path_buf();
-        let message = error.to_string();
-        match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => RecordsError::NotRecords { path },
-            Some(ErrorCode::DatabaseCorrupt) => RecordsError::Damaged { path, message },
-            Some(ErrorCode::TooBig) => RecordsError::Field { path },
-            Some(ErrorCode::DiskFull) => RecordsError::Full { path },
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => RecordsError::Locked { path },
-            Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-                RecordsError::Open { path, message }
-            }
-            _ => RecordsError::Sqlite { path, error },
-        }
+    /// The error for a row that cannot be read.
+    pub(super) fn unreadable(place: &Place, Unreadable(message): Unreadable) -> RecordsError {
+        RecordsError::Row { place: place.clone(), message }
     }
 }

@@ -182,12 +182,12 @@ impl Records {
     fn add_all(&mut self, trials: Vec<(Rc<Pipeline>, Trial)>) -> Result<Imported, RecordsError> {
         self.change(|change| {
             let mut imported = Imported::default();
-            for (pipeline, trial) in trials {
+            for (pipeline, trial) in &trials {
                 let Sample { sizes, device, fingerprint, versions, .. } = &trial.sample;
-                let problem = rows::problem(change, &pipeline, sizes, device, fingerprint, versions)?;
-                match rows::insert(change, problem, &trial)? {
-                    true => imported.new += 1,
-                    false => imported.known += 1,
+                let problem = rows::problem(change, pipeline, sizes, device, fingerprint, versions)?;
+                match rows::insert(change, problem, trial)? {
+                    Some(_) => imported.new += 1,
+                    None => imported.known += 1,
                 }
             }
             Ok(imported)

@@ -1,9 +1,10 @@
 //! The progress of autotuning runs.
 
-use rusqlite::{Transaction, params};
 use warploom_cost::{Weights, WeightsError};
 
-use super::{ProblemId, Records, RecordsError, now};
+use super::store::{Change, Row, Unreadable};
+use super::{ProblemId, Records, RecordsError, now, rows};
+use crate::values;
 
 /// Identifies an autotuning run: its seed, search and sampling options, and initial model. A run
 /// with a different key starts at its first iteration.
@@ -40,15 +41,12 @@ impl Records {
     /// # Errors
     /// If they cannot be read.
     pub fn iterations(&self, problem: ProblemId) -> Result<Vec<FinishedIteration>, RecordsError> {
-        let query = "SELECT run, finished, last_trial FROM iterations WHERE problem = ?1 AND finished > 0
+        let query = "SELECT run, finished, last_trial FROM iterations WHERE problem = $1 AND finished > 0
              ORDER BY last_trial, run, finished";
-        let read = |row: &rusqlite::Row<'_>| {
-            let number = row.get::<_, i64>(1)?.max(0) as usize;
+        self.read(query, values![problem.0], |row| {
+            let number = row.get::<i64>(1)?.max(0) as usize;
             Ok(FinishedIteration { run: RunKey(row.get(0)?), number, last_trial: row.get(2)? })
-        };
-        let mut query = self.connection.prepare(query).map_err(|error| self.failed(error))?;
-        let found = query.query_map([problem.0], read).and_then(Iterator::collect);
-        found.map_err(|error| self.failed(error))
+        })
     }
 
     /// The progress of a run; a new run is created at iteration 0.
@@ -57,12 +55,14 @@ impl Records {
     /// If the progress cannot be read or stored.
     pub fn run(&mut self, problem: ProblemId, run: &RunKey) -> Result<RunState, RecordsError> {
         self.change(|change| {
-            let known = "SELECT count(*) FROM iterations WHERE problem = ?1 AND run = ?2";
-            let known: i64 = change.query_row(known, params![problem.0, run.0], |row| row.get(0))?;
-            if known == 0 {
+            let known = "SELECT 1 FROM iterations WHERE problem = $1 AND run = $2 LIMIT 1";
+            if change.query_one(known, values![problem.0, &run.0])?.is_none() {
                 insert(change, problem, run, 0, None)?;
             }
-            state(change, problem, run)
+            let last = "SELECT finished, weights, last_trial FROM iterations WHERE problem = $1 AND run = $2
+                 ORDER BY finished DESC LIMIT 1";
+            let row = change.query_one(last, values![problem.0, &run.0])?;
+            rows::read(change.place(), read_state(row))
         })
     }
 
@@ -80,41 +80,35 @@ impl Records {
     ) -> Result<RunState, RecordsError> {
         let weights = weights.map(Weights::to_bytes);
         self.change(|change| {
-            insert(change, problem, run, finished, weights)?;
+            insert(change, problem, run, finished, weights.clone())?;
             let read = "SELECT finished, weights, last_trial FROM iterations
-                 WHERE problem = ?1 AND run = ?2 AND finished = ?3";
-            change.query_row(read, params![problem.0, run.0, finished as i64], read_state)
+                 WHERE problem = $1 AND run = $2 AND finished = $3";
+            let row = change.query_one(read, values![problem.0, &run.0, finished])?;
+            rows::read(change.place(), read_state(row))
         })
     }
 }
 
 fn insert(
-    change: &Transaction<'_>,
+    change: &mut dyn Change,
     problem: ProblemId,
     run: &RunKey,
     finished: usize,
     weights: Option<Vec<u8>>,
-) -> rusqlite::Result<()> {
-    change.execute(
-        "INSERT INTO iterations (problem, run, finished, weights, last_trial, finished_at)
-         VALUES (?1, ?2, ?3, ?4, (SELECT coalesce(max(id), 0) FROM trials WHERE problem = ?1), ?5)
-         ON CONFLICT DO NOTHING",
-        params![problem.0, run.0, finished as i64, weights, now() as i64],
-    )?;
-    Ok(())
+) -> Result<(), RecordsError> {
+    // No trial is being recorded now, so all with smaller numbers are there.
+    change.hold_problem(problem.0)?;
+    let insert = "INSERT INTO iterations (problem, run, finished, weights, last_trial, finished_at)
+         VALUES ($1, $2, $3, $4, (SELECT coalesce(max(id), 0) FROM trials WHERE problem = $1), $5)
+         ON CONFLICT DO NOTHING";
+    change.execute(insert, values![problem.0, &run.0, finished, weights, now()]).map(drop)
 }
 
-/// The state after the last finished iteration.
-fn state(change: &Transaction<'_>, problem: ProblemId, run: &RunKey) -> rusqlite::Result<RunState> {
-    let query = "SELECT finished, weights, last_trial FROM iterations WHERE problem = ?1 AND run = ?2
-         ORDER BY finished DESC LIMIT 1";
-    change.query_row(query, params![problem.0, run.0], read_state)
-}
-
-fn read_state(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunState> {
+fn read_state(row: Option<Row>) -> Result<RunState, Unreadable> {
+    let row = row.ok_or_else(|| Unreadable("the progress of a run is gone".to_owned()))?;
     let weights: Option<Vec<u8>> = row.get(1)?;
     Ok(RunState {
-        finished: row.get::<_, i64>(0)?.max(0) as usize,
+        finished: row.get::<i64>(0)?.max(0) as usize,
         weights: weights.map(|bytes| Weights::from_bytes(&bytes)),
         last_trial: row.get(2)?,
     })

@@ -3,11 +3,14 @@
 //! The points of a question are stored as [`asked`](StepOutcome::Asked) before anything is measured, and their outcomes when
 //! all are known. A run that is killed in between finds its question again, and what was measured for it.
 
-use rusqlite::{Connection, Row, Transaction, params};
-
-use super::rows::unreadable;
-use super::{ProblemId, Records, RecordsError, RunKey, Trial, now};
+use super::store::{Change, Row, Unreadable, Value};
+use super::{ProblemId, Records, RecordsError, RunKey, Trial, now, rows};
 use crate::sample::Status;
+use crate::values;
+
+/// The steps of a run from a certain one on, at most so many.
+const SELECT: &str = "SELECT point, schedule_hash, outcome, trial, time_us, message FROM steps
+     WHERE problem = $1 AND run = $2 AND step >= $3 ORDER BY step LIMIT $4";
 
 /// What came of a point that a strategy asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,7 +97,7 @@ impl Records {
     /// # Errors
     /// If they cannot be read.
     pub fn steps(&self, problem: ProblemId, run: &RunKey) -> Result<Vec<Step>, RecordsError> {
-        read(&self.connection, problem, run, 0, usize::MAX).map_err(|error| self.failed(error))
+        self.read(SELECT, &all_of(problem, run, 0, usize::MAX), read_step)
     }
 
     /// Stores the steps of a question, of which `first` is the number of the first, in one transaction. Steps that are
@@ -109,12 +112,7 @@ impl Records {
         first: usize,
         steps: &[Step],
     ) -> Result<Vec<Step>, RecordsError> {
-        self.change(|change| {
-            for (number, step) in (first..).zip(steps) {
-                insert(change, problem, run, number, step)?;
-            }
-            read(change, problem, run, first, steps.len())
-        })
+        self.store_steps(problem, run, first, steps, insert)
     }
 
     /// Stores the outcomes of those steps of a question that had none, in one transaction. Returns the steps as they are
@@ -129,79 +127,69 @@ impl Records {
         first: usize,
         steps: &[Step],
     ) -> Result<Vec<Step>, RecordsError> {
+        self.store_steps(problem, run, first, steps, answer)
+    }
+
+    fn store_steps(
+        &mut self,
+        problem: ProblemId,
+        run: &RunKey,
+        first: usize,
+        steps: &[Step],
+        store: impl Fn(&mut dyn Change, ProblemId, &RunKey, usize, &Step) -> Result<(), RecordsError>,
+    ) -> Result<Vec<Step>, RecordsError> {
         self.change(|change| {
             for (number, step) in (first..).zip(steps) {
-                answer(change, problem, run, number, step)?;
+                store(change, problem, run, number, step)?;
             }
-            read(change, problem, run, first, steps.len())
+            let rows = change.query(SELECT, &all_of(problem, run, first, steps.len()))?;
+            rows::read(change.place(), rows.iter().map(read_step).collect())
         })
     }
 }
 
+/// The values of [`SELECT`].
+fn all_of(problem: ProblemId, run: &RunKey, first: usize, count: usize) -> [Value; 4] {
+    [problem.0.into(), (&run.0).into(), first.into(), count.into()]
+}
+
 fn insert(
-    change: &Transaction<'_>,
+    change: &mut dyn Change,
     problem: ProblemId,
     run: &RunKey,
     number: usize,
     step: &Step,
-) -> rusqlite::Result<()> {
+) -> Result<(), RecordsError> {
     let Step { point, schedule_hash, outcome, trial, time_us, message } = step;
-    change.execute(
-        "INSERT INTO steps (problem, run, step, point, schedule_hash, outcome, trial, time_us, message, at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING",
-        params![
-            problem.0,
-            run.0,
-            number as i64,
-            point,
-            schedule_hash,
-            outcome.name(),
-            trial,
-            time_us,
-            message,
-            now() as i64
-        ],
-    )?;
-    Ok(())
+    let insert = "INSERT INTO steps
+             (problem, run, step, point, schedule_hash, outcome, trial, time_us, message, at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING";
+    let name = outcome.name();
+    let values =
+        values![problem.0, &run.0, number, point, schedule_hash, name, trial, time_us, message, now()];
+    change.execute(insert, values).map(drop)
 }
 
 fn answer(
-    change: &Transaction<'_>,
+    change: &mut dyn Change,
     problem: ProblemId,
     run: &RunKey,
     number: usize,
     step: &Step,
-) -> rusqlite::Result<()> {
+) -> Result<(), RecordsError> {
     let Step { outcome, trial, time_us, message, .. } = step;
-    change.execute(
-        "UPDATE steps SET outcome = ?4, trial = ?5, time_us = ?6, message = ?7, at = ?8
-         WHERE problem = ?1 AND run = ?2 AND step = ?3 AND outcome = 'asked'",
-        params![problem.0, run.0, number as i64, outcome.name(), trial, time_us, message, now() as i64],
-    )?;
-    Ok(())
+    let answer = "UPDATE steps SET outcome = $4, trial = $5, time_us = $6, message = $7, at = $8
+         WHERE problem = $1 AND run = $2 AND step = $3 AND outcome = 'asked'";
+    let values = values![problem.0, &run.0, number, outcome.name(), trial, time_us, message, now()];
+    change.execute(answer, values).map(drop)
 }
 
-fn read(
-    connection: &Connection,
-    problem: ProblemId,
-    run: &RunKey,
-    first: usize,
-    count: usize,
-) -> rusqlite::Result<Vec<Step>> {
-    let query = "SELECT point, schedule_hash, outcome, trial, time_us, message FROM steps
-         WHERE problem = ?1 AND run = ?2 AND step >= ?3 ORDER BY step LIMIT ?4";
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    let mut query = connection.prepare(query)?;
-    let steps = query.query_map(params![problem.0, run.0, first as i64, count], read_step)?;
-    steps.collect()
-}
-
-fn read_step(row: &Row<'_>) -> rusqlite::Result<Step> {
+fn read_step(row: &Row) -> Result<Step, Unreadable> {
     let outcome: String = row.get(2)?;
     Ok(Step {
         point: row.get(0)?,
         schedule_hash: row.get(1)?,
-        outcome: StepOutcome::from_name(&outcome).ok_or_else(|| unreadable(2, &outcome))?,
+        outcome: StepOutcome::from_name(&outcome).ok_or_else(|| rows::unknown(&outcome))?,
         trial: row.get(3)?,
         time_us: row.get(4)?,
         message: row.get(5)?,

@@ -14,6 +14,7 @@ use super::networks::{NETWORK_TITLES, Summed, sums};
 use crate::date;
 use crate::error::Error;
 use crate::report::{self, Format};
+use crate::show;
 use crate::sizes::Sizes;
 use crate::suite::anchors::{LibraryTime, LibraryTimes};
 use crate::suite::timed::{self, Timed, times, us, write_files};
@@ -131,13 +132,12 @@ impl Row {
 
 impl Report {
     pub fn new(mode: &str, device: &Device, versions: &[String], seed: u64) -> Report {
-        let words: Vec<String> = std::env::args().skip(1).collect();
         Report {
             mode: mode.to_owned(),
             device: device.name.clone(),
             versions: versions.to_vec(),
             seed,
-            command: format!("warploom {}", words.join(" ")),
+            command: show::command(),
             date: date::today(),
             libraries_of: None,
             mean_ratio: None,

@@ -52,10 +52,9 @@ pub(crate) struct Speed {
 
 impl Report {
     pub fn new(device: &Device, versions: &[String], date: String, trials: usize) -> Report {
-        let words: Vec<String> = std::env::args().skip(1).collect();
         Report {
             versions: versions.to_vec(),
-            command: format!("warploom {}", words.join(" ")),
+            command: show::command(),
             date,
             comparison: Comparison { device: device.name.clone(), trials, subjects: Vec::new() },
             relative: Vec::new(),

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
-use super::error::RecordsError;
+use crate::records::RecordsError;
 
 /// File systems that several machines can mount, by their Linux names.
 const OF_NETWORKS: &[&str] = &[
@@ -42,28 +42,26 @@ const OF_NETWORKS: &[&str] = &[
     "smbfs",
 ];
 
-/// How addresses of databases begin that this version cannot use. No path of a file begins so by
-/// accident.
-const RESERVED: [&str; 2] = ["postgres://", "postgresql://"];
+/// How addresses of databases on servers begin. No path of a file begins so by accident.
+const OF_SERVERS: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// Rejects a reserved path.
-pub(super) fn check_reserved(path: &Path) -> Result<(), RecordsError> {
+/// How an address begins, if a text is that of a server rather than a path.
+pub(in crate::records) fn of_server(path: &Path) -> Option<&'static str> {
     let text = path.to_string_lossy().to_lowercase();
-    match RESERVED.into_iter().find(|scheme| text.starts_with(scheme)) {
-        Some(scheme) => Err(RecordsError::Reserved { scheme }),
-        None => Ok(()),
-    }
+    OF_SERVERS.into_iter().find(|scheme| text.starts_with(scheme))
 }
 
-/// Rejects a reserved path, and one on a network file system, if the system tells.
+/// Rejects the address of a server, and a path on a network file system, if the system tells.
 pub(super) fn check(path: &Path) -> Result<(), RecordsError> {
-    check_reserved(path)?;
+    if let Some(scheme) = of_server(path) {
+        return Err(RecordsError::OfServer { scheme });
+    }
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     // A file that does not exist yet will be on its folder's file system.
     let absolute = path.canonicalize().or_else(|_| folder_of(path).canonicalize());
     let Some(kind) = absolute.ok().and_then(|path| file_system(&mounts, &path)) else { return Ok(()) };
     match OF_NETWORKS.contains(&kind) {
-        true => Err(RecordsError::Network { path: path.to_path_buf(), kind: kind.to_owned() }),
+        true => Err(RecordsError::Network { place: path.into(), kind: kind.to_owned() }),
         false => Ok(()),
     }
 }
@@ -107,7 +105,7 @@ pub(super) fn check_writable(path: &Path) -> Result<(), RecordsError> {
     use rustix::io::Errno;
     // The file is not opened, because closing it would release the locks that SQLite holds on it in
     // this process.
-    let refused = |error: Errno| RecordsError::Open { path: path.to_path_buf(), message: error.to_string() };
+    let refused = |error: Errno| RecordsError::Open { place: path.into(), message: error.to_string() };
     match accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
         Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(refused(error)),
         Err(Errno::NOENT) => {
@@ -196,10 +194,10 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_a_server_is_reserved() {
+    fn the_address_of_a_server_is_no_path() {
         for text in ["postgres://me:secret@host/trials", "PostgreSQL://host/trials"] {
-            let error = check(Path::new(text)).expect_err("reserved").to_string();
-            assert!(error.contains("is reserved for a later version"), "{error}");
+            let error = check(Path::new(text)).expect_err("no path").to_string();
+            assert!(error.contains("address of a server"), "{error}");
             assert!(!error.contains("secret"), "{error}");
         }
         for text in ["postgres", "postgres:/a", "./postgres://a", "a/postgres://b"] {
