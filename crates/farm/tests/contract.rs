@@ -9,11 +9,12 @@ use std::thread;
 
 use harness::trials::{device, failed, pipeline, request, trial, versions};
 use harness::{Make, Open};
+use warploom_lang::{Input, Pipeline, Realisation, Region, Var, func};
 use warploom_target::Device;
 use warploom_tune::records::{
     Claim, FinishedIteration, Imported, ProblemId, Records, RunKey, Step, StepOutcome, Trial,
 };
-use warploom_tune::sample::{Shard, Sizes, Status};
+use warploom_tune::sample::{Sample, Shard, Sizes, Status};
 
 type Test = fn(Make<'_>);
 
@@ -32,6 +33,7 @@ const CONTRACT: &[(&str, Test)] = tests! {
     trials_are_samples_and_samples_trials
     every_text_comes_back
     schedules_are_claimed_once
+    pipelines_with_other_names_are_others
     records_are_copied
 };
 
@@ -294,6 +296,52 @@ fn every_text_comes_back(store: Make<'_>) {
     assert_eq!(records.steps(problem, &run).unwrap(), [asked(&long), asked("\0")]);
     assert_eq!(records.iterations(problem).unwrap()[0].run, run);
     assert!(records.find(problem, "a\0b\u{1}c\u{1}0").unwrap().is_some());
+}
+
+/// Schedules are texts: with the names of another pipeline, the same text would mean something else.
+fn pipelines_with_other_names_are_others(store: Make<'_>) {
+    let named = |x: &str, y: &str| {
+        let (x, y) = (Var::new(x), Var::new(y));
+        let input = Input::f32("input", 2);
+        Pipeline::new("p", [func("p", (x, y), input.at((x, y)) + input.at((x, 0)))]).unwrap()
+    };
+    let (one, swapped) = (named("x", "y"), named("y", "x"));
+    assert_eq!(one.structural_hash(), swapped.structural_hash());
+    let region = Region::of_extents(&[8, 8]);
+    let place = store();
+    let mut records = place.open();
+    let mut of = |pipeline: &Pipeline| {
+        let request = Realisation::new(pipeline).input("input", region.clone()).output("p", region.clone());
+        let id = records.problem(pipeline, &request, &device(), &versions()).unwrap();
+        assert_eq!(records.problem(pipeline, &request, &device(), &versions()).unwrap(), id);
+        let mut sample = trial("kernel p  threads x", 1.0).sample;
+        sample.sizes = Sizes::of(&request);
+        assert!(records.record(id, &Trial::new(sample, None, 0.0)).unwrap(), "each has its own");
+        id
+    };
+    let (first, second) = (of(&one), of(&swapped));
+    assert_ne!(first, second);
+    let names = |records: &Records, id| {
+        let trial = records.trials(Some(id)).unwrap().pop().unwrap();
+        let pipeline = records.pipeline(trial.sample.pipeline).unwrap().unwrap();
+        assert_eq!(records.key(&pipeline).unwrap(), trial.sample.pipeline);
+        pipeline.names_hash()
+    };
+    let expected = [one.names_hash(), swapped.names_hash()];
+    assert_eq!([names(&records, first), names(&records, second)], expected);
+
+    let mut lines = Vec::new();
+    records.export(None, &mut lines, Path::new("out")).unwrap();
+    let other = store();
+    let mut other = other.open();
+    assert_eq!(other.import(lines.as_slice(), Path::new("in")).unwrap(), Imported { new: 2, known: 0 });
+    let shard = other.shard(None).unwrap();
+    let of = |sample: &Sample| shard.pipelines[&sample.pipeline].names_hash();
+    assert_eq!(shard.samples.iter().map(of).collect::<Vec<_>>(), expected);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("both.samples");
+    assert_eq!(records.export_samples(None, &file).unwrap(), 2);
+    assert_eq!(Shard::read(&file).unwrap().samples, shard.samples);
 }
 
 fn schedules_are_claimed_once(store: Make<'_>) {

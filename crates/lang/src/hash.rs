@@ -55,6 +55,26 @@ pub(crate) fn structural_hash(pipeline: &Pipeline) -> u128 {
     digest.finish()
 }
 
+/// The hash of all names of a pipeline, its own too.
+pub(crate) fn names_hash(pipeline: &Pipeline) -> u128 {
+    let mut digest = Digest::default();
+    digest.text("warploom names 1").text(&pipeline.name);
+    let inputs = pipeline.inputs.values().map(|input| &input.name);
+    let params = pipeline.params.values().map(|param| &param.name);
+    let tables = pipeline.tables().values().map(|table| &table.name);
+    for name in inputs.chain(params).chain(tables) {
+        digest.text(name);
+    }
+    for func in pipeline.funcs.values() {
+        digest.text(&func.name).number(func.dims.len() as u128);
+        let domains = func.stages.iter().flat_map(|stage| &stage.domain);
+        for name in func.dims.iter().chain(domains.map(|variable| &variable.name)) {
+            digest.text(name);
+        }
+    }
+    digest.finish()
+}
+
 /// The hash of a table's values; its name is internal.
 fn hash_table(table: &TableDecl) -> u128 {
     let mut digest = Digest::default();

@@ -8,7 +8,7 @@ use ahash::AHashMap;
 use crate::assemble::assemble;
 use crate::error::{Fault, PipelineError};
 use crate::func::Func;
-use crate::hash::structural_hash;
+use crate::hash::{names_hash, structural_hash};
 use crate::ids::{FuncId, IdVec, InputId, ParamId, TableId};
 use crate::ir::{Exprs, FuncDecl, InputDecl, Node, ParamDecl, TableDecl};
 use crate::rewrite::{Rewrite, RewriteLineError};
@@ -144,6 +144,13 @@ impl Pipeline {
     /// machine.
     pub fn structural_hash(&self) -> u128 {
         structural_hash(self)
+    }
+
+    /// A hash of all names: the pipeline's own and those of inputs, Params, tables, Funcs and their
+    /// variables. Of two pipelines with the same [structure](Pipeline::structural_hash), the texts of
+    /// schedules mean the same if this is the same too.
+    pub fn names_hash(&self) -> u128 {
+        names_hash(self)
     }
 
     /// Serialises the pipeline. This is the only form that can be read back.

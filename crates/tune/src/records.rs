@@ -91,7 +91,7 @@ pub struct Problem {
     pub id: ProblemId,
     /// Name of the pipeline.
     pub name: String,
-    /// Structural hash of the pipeline, in hexadecimal.
+    /// [Key](Records::key) of the pipeline, in hexadecimal.
     pub pipeline: String,
     /// Sizes of inputs and outputs, and the Params.
     pub sizes: Sizes,
@@ -282,7 +282,18 @@ impl Records {
         self.change(|change| change.execute(update, values).map(drop))
     }
 
-    /// The stored pipeline with this structural hash, if any.
+    /// The hash under which a pipeline is stored, or would be: its structural hash, unless that of a
+    /// pipeline with other names is. [`Sample::pipeline`] of its trials is this.
+    ///
+    /// # Errors
+    /// If what is stored cannot be read.
+    pub fn key(&self, pipeline: &Pipeline) -> Result<u128, RecordsError> {
+        let hash = rows::hexadecimal(pipeline.structural_hash());
+        let stored = self.read(rows::PIPELINE, values![hash], |row| row.get::<Vec<u8>>(0))?;
+        Ok(rows::key(pipeline, stored.first().map(Vec::as_slice), self.place()))
+    }
+
+    /// The stored pipeline with this [key](Records::key), if any.
     ///
     /// # Errors
     /// If it cannot be read.

@@ -9,6 +9,7 @@ mod shard;
 
 use serde::{Deserialize, Serialize};
 use warploom_lang::{Pipeline, Realisation, Region, Value};
+use xxhash_rust::xxh3::xxh3_128;
 
 pub use folder::ShardFolder;
 pub use shard::{Shard, ShardError, ShardWriter};
@@ -196,7 +197,8 @@ impl KernelUse {
 /// A candidate and its measured result.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sample {
-    /// Structural hash of the pipeline.
+    /// Structural hash of the pipeline; where several pipelines have it, another hash of all but the
+    /// first.
     pub pipeline: u128,
     /// Sizes of inputs and outputs, and the Params.
     pub sizes: Sizes,
@@ -220,6 +222,12 @@ pub struct Sample {
     pub kernels: Vec<KernelUse>,
     /// Compile time of the timing build, in milliseconds.
     pub compile_ms: f64,
+}
+
+/// The hash of a pipeline in samples, where another one of its structure has other names.
+pub(crate) fn renamed_key(pipeline: &Pipeline) -> u128 {
+    let hashes = [pipeline.structural_hash(), pipeline.names_hash()].map(u128::to_le_bytes);
+    xxh3_128(&hashes.concat())
 }
 
 impl Sample {

@@ -97,11 +97,11 @@ fn fastest_first(
     request: &Realisation,
     device: &Device,
 ) -> Result<Vec<Trial>, RecordsError> {
-    let (hash, sizes) = (format!("{:032x}", pipeline.structural_hash()), sample::Sizes::of(request));
+    let (key, sizes) = (format!("{:032x}", records.key(pipeline)?), sample::Sizes::of(request));
     let fingerprint = device.fingerprint();
     let mut trials = Vec::new();
     for problem in records.problems()? {
-        if problem.pipeline == hash && problem.sizes == sizes && problem.fingerprint == fingerprint {
+        if problem.pipeline == key && problem.sizes == sizes && problem.fingerprint == fingerprint {
             trials.extend(records.best(problem.id, usize::MAX)?);
         }
     }

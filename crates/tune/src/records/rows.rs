@@ -9,7 +9,7 @@ use warploom_lang::files::{self, TEXT};
 
 use super::store::{Change, Row, Unreadable};
 use super::{Place, Problem, ProblemId, RecordsError, Trial, schedule_hash};
-use crate::sample::{KernelUse, Origin, Sample, Sizes, Status, Times};
+use crate::sample::{KernelUse, Origin, Sample, Sizes, Status, Times, renamed_key};
 use crate::values;
 
 /// Version of the stored pipeline format: compressed JSON.
@@ -46,6 +46,18 @@ pub(super) fn that_matter(versions: &[String]) -> String {
 /// The content of the pipeline with a certain key.
 pub(super) const PIPELINE: &str = "SELECT content FROM pipelines WHERE hash = $1";
 
+/// The key of a pipeline: its structural hash, unless the one that is `stored` under it has other
+/// names. Schedules are kept as texts, which would mean something else there, or nothing.
+pub(super) fn key(pipeline: &Pipeline, stored: Option<&[u8]>, place: &Place) -> u128 {
+    let hash = pipeline.structural_hash();
+    // One that can no longer be read may have had these names.
+    let stored = stored.and_then(|content| read_pipeline(content, place).ok());
+    match stored.is_some_and(|stored| stored.names_hash() != pipeline.names_hash()) {
+        true => renamed_key(pipeline),
+        false => hash,
+    }
+}
+
 /// The id of a problem; it is inserted if it is new.
 pub(super) fn problem(
     change: &mut dyn Change,
@@ -55,7 +67,10 @@ pub(super) fn problem(
     fingerprint: &str,
     versions: &[String],
 ) -> Result<ProblemId, RecordsError> {
-    let hash = hexadecimal(pipeline.structural_hash());
+    let of_structure = hexadecimal(pipeline.structural_hash());
+    let stored = change.query_one(PIPELINE, values![&of_structure])?;
+    let stored = read(change.place(), stored.map(|row| row.get::<Vec<u8>>(0)).transpose())?;
+    let hash = hexadecimal(key(pipeline, stored.as_deref(), change.place()));
     if change.query_one("SELECT 1 FROM pipelines WHERE hash = $1", values![&hash])?.is_none() {
         change.execute(
             "INSERT INTO pipelines (hash, name, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",

@@ -6,7 +6,7 @@
 //! that came before it. The stream is flushed after every sample, so a run that is killed loses at
 //! most the sample in progress. A truncated frame at the end is ignored when the file is read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use warploom_lang::files::{self, Limit, ReadError, SAMPLE, SAMPLES};
 use warploom_lang::{Pipeline, PipelineError};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Sample, first_version};
+use super::{Sample, first_version, renamed_key};
 
 const MAGIC: &[u8; 16] = b"warploom samples";
 const VERSION: u32 = 2;
@@ -102,7 +102,8 @@ impl Write for Counted {
 pub struct ShardWriter {
     path: PathBuf,
     stream: CompressorWriter<Counted>,
-    known: HashSet<u128>,
+    /// The hashes of the names of the pipelines so far, by their structural hashes.
+    known: HashMap<u128, Vec<u128>>,
 }
 
 impl ShardWriter {
@@ -113,14 +114,20 @@ impl ShardWriter {
         let mut file = Counted { file: File::create_new(&path).map_err(failed)?, bytes: 0 };
         file.write_all(MAGIC).and_then(|()| file.write_all(&VERSION.to_le_bytes())).map_err(failed)?;
         let stream = CompressorWriter::new(file, BUFFER, QUALITY, WINDOW);
-        Ok(ShardWriter { path, stream, known: HashSet::new() })
+        Ok(ShardWriter { path, stream, known: HashMap::new() })
     }
 
     /// Adds a sample of a pipeline, and sets the sample's pipeline hash. It has been written to the
     /// file when this returns.
     pub fn add(&mut self, pipeline: &Pipeline, mut sample: Sample) -> Result<(), ShardError> {
-        let hash = pipeline.structural_hash();
-        if self.known.insert(hash) {
+        let (structure, names) = (pipeline.structural_hash(), pipeline.names_hash());
+        let known = self.known.entry(structure).or_default();
+        let position = known.iter().position(|known| *known == names);
+        // Schedules are texts, which mean something else under other names.
+        let is_first = position.map_or(known.is_empty(), |position| position == 0);
+        let hash = if is_first { structure } else { renamed_key(pipeline) };
+        if position.is_none() {
+            known.push(names);
             self.frame(&Frame::Pipeline { hash, json: pipeline.to_json() })?;
         }
         sample.pipeline = hash;
@@ -151,7 +158,7 @@ impl ShardWriter {
 /// The contents of a shard.
 #[derive(Debug, Default)]
 pub struct Shard {
-    /// Pipelines by structural hash.
+    /// Pipelines by the hashes in their samples.
     pub pipelines: HashMap<u128, Pipeline>,
     /// Samples in the order they were measured.
     pub samples: Vec<Sample>,
