@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use warploom::cost::{Network, Ranges, Weights};
 use warploom::target::Device;
-use warploom::tune::picks::{SHORT_US, is_held_out, picks};
+use warploom::tune::picks::{Picks, SHORT_US, is_held_out, picks};
 use warploom::tune::sample::Shard;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -24,7 +24,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let held_out = |pipeline: &warploom::lang::Pipeline| {
         warploom_apps::find(pipeline.name()).is_none() && is_held_out(pipeline.structural_hash())
     };
-    let picks = picks(&shards, &device, &Network::new(&weights, &device), &held_out);
+    let Picks { picks, unusable } = picks(&shards, &device, &Network::new(&weights, &device), &held_out);
+    println!(
+        "{} picks; {unusable} samples are of pipelines or schedules that are not accepted any more",
+        picks.len()
+    );
     let times: Vec<(f64, f64)> = picks.iter().map(|pick| (pick.predicted_us, pick.measured_us)).collect();
     let ranges = Ranges::fit(&times, &[SHORT_US]).ok_or("there are too few samples")?;
     for band in ranges.bands() {

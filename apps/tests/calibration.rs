@@ -9,7 +9,7 @@ use warploom::lang::Pipeline;
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::one_shot::predicted_us;
-use warploom::tune::picks::{Pick, SHORT_US, is_held_out, picks};
+use warploom::tune::picks::{Pick, Picks, SHORT_US, is_held_out, picks};
 use warploom::tune::sample::Shard;
 
 /// The schedules that the shipped weights pick for the held-out pipelines.
@@ -23,7 +23,9 @@ fn held_out_picks() -> Vec<Pick> {
     let held_out = |pipeline: &Pipeline| {
         warploom_apps::find(pipeline.name()).is_none() && is_held_out(pipeline.structural_hash())
     };
-    picks(&shards, &device, &*warploom::model_for(&device).model, &held_out)
+    let Picks { picks, unusable } = picks(&shards, &device, &*warploom::model_for(&device).model, &held_out);
+    assert_eq!(unusable, 0, "every sample can be read");
+    picks
 }
 
 fn fit(picks: &[Pick]) -> Ranges {

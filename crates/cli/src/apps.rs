@@ -15,6 +15,7 @@ use crate::names::find_app;
 use crate::pipeline::{Subject, is_file};
 use crate::report::{self, Format};
 use crate::settings::{build, set_structure};
+use crate::show;
 use crate::sizes::Sizes;
 use crate::table::{self, Align};
 use crate::writable::Output;
@@ -179,7 +180,8 @@ fn write(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Write)
     if arguments.format.json {
         return report::json(out, "warploom.exported/1", &exported);
     }
-    let Exported { file, stages, size, .. } = exported;
+    let Exported { stages, size, .. } = &exported;
+    let file = show::path(&exported.file);
     report::verbatim(
         out,
         &format!("{file}: {stages} stages; use it as in: warploom compile {file} --size {size}\n"),

@@ -317,11 +317,6 @@ fn schedule_file(given: &Path, app: &str) -> PathBuf {
     if given.is_dir() { given.join(format!("{}.schedule", file_stem(app))) } else { given.to_path_buf() }
 }
 
-/// Reads a schedule from a file.
-pub(crate) fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule, Error> {
-    read_written(path, pipeline).map(|written| written.schedule)
-}
-
 /// Reads a schedule with its places in a file.
 pub(crate) fn read_written(path: &Path, pipeline: &Pipeline) -> Result<Written, Error> {
     let file = path.display().to_string();
@@ -330,8 +325,12 @@ pub(crate) fn read_written(path: &Path, pipeline: &Pipeline) -> Result<Written, 
 }
 
 /// Reads a schedule from a file and checks it, so that violations show the lines of the file.
-fn read_legal(path: &Path, problem: &Problem) -> Result<Schedule, Error> {
-    let written = read_written(path, problem.pipeline())?;
+pub(crate) fn read_legal(path: &Path, problem: &Problem) -> Result<Schedule, Error> {
+    legal(path, read_written(path, problem.pipeline())?, problem)
+}
+
+/// Checks a schedule that was read from a file.
+pub(crate) fn legal(path: &Path, written: Written, problem: &Problem) -> Result<Schedule, Error> {
     let checked = rewritten(problem, &written.schedule)?.check(&written.schedule);
     match checked {
         Ok(_) => Ok(written.schedule),

@@ -47,5 +47,8 @@ pub(crate) fn cache(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     }
     let programs = show::count(info.entries, "compiled program");
     let (bytes, limit) = (show::bytes(info.bytes), show::bytes(info.limit));
-    report::text(out, &format!("{} {verb} {programs}, {bytes} of at most {limit}\n", info.folder.display()))
+    report::text(
+        out,
+        &format!("{} {verb} {programs}, {bytes} of at most {limit}\n", show::path(&info.folder)),
+    )
 }

@@ -3,13 +3,12 @@
 
 use std::path::Path;
 
-use warploom::app::{App, Settings};
 use warploom::interp::buffer::Buffer;
 use warploom::interp::files::{self, FileError};
 use warploom::interp::picture::{self, Loss, PictureError};
 
 use crate::error::Error;
-use crate::settings::change;
+use crate::layout::Layout;
 
 /// The conversions that can be asked for, and what they may lose.
 const ASKED: [(&str, usize, Loss); 3] =
@@ -25,25 +24,6 @@ fn split(file: &str) -> (&str, Option<Asked>) {
         Some((file, Some((*channels, *loss))))
     });
     asked.filter(|_| !Path::new(file).exists()).unwrap_or((file, None))
-}
-
-/// The number of channels of pictures that an input takes; `None` if it takes any number, or no pictures.
-fn taken_by(app: &App, input: &str, dimensions: usize) -> Option<usize> {
-    match dimensions {
-        2 => Some(1),
-        3 => {
-            let settings = Settings::defaults(app);
-            let channels = |settings: &Settings| Some(app.shapes_at(settings).input(input)?.0.get(2)?.extent);
-            let fixed = channels(&settings)?;
-            let grows = app.sizes.iter().any(|size| {
-                let mut larger = settings.clone();
-                change(&mut larger, &size.name, settings.number(&size.name) + 1.0);
-                channels(&larger) != Some(fixed)
-            });
-            usize::try_from(fixed).ok().filter(|fixed| !grows && matches!(fixed, 3 | 4))
-        }
-        _ => None,
-    }
 }
 
 /// Reads `FILE`, `FILE:grey` or `FILE:rgb`. Returns the file too, and whether a conversion was asked for.
@@ -63,20 +43,22 @@ fn unreadable(file: &str, problem: PictureError) -> Error {
 }
 
 /// A picture with the channels that an input takes, if that loses nothing.
-pub(crate) fn fitted(
-    picture: Buffer,
-    file: &str,
-    (app, input, dimensions): (&App, &str, usize),
-) -> Result<Buffer, Error> {
+pub(crate) fn fitted(picture: Buffer, file: &str, app: &str, layout: &Layout<'_>) -> Result<Buffer, Error> {
+    let (app, input) = (app.to_owned(), layout.name().to_owned());
     let found = picture.region().extents().get(2).map_or(1, |channels| *channels as usize);
-    let Some(taken) = taken_by(app, input, dimensions).filter(|taken| *taken != found) else {
-        return Ok(picture);
+    let Some(taken) = layout.channels().filter(|taken| *taken != found) else {
+        let is_flat = layout.dimensions() == 3 && picture.region().dimensions() == 2;
+        return if is_flat {
+            Err(Error::GreyPicture { app, file: file.to_owned(), input })
+        } else {
+            Ok(picture)
+        };
     };
     picture::with_channels(&picture, taken, Loss::Nothing).map_err(|problem| match problem {
         PictureError::Lossy { lost, channels } => Error::Channels {
-            app: app.name.clone(),
+            app,
             file: file.to_owned(),
-            input: input.to_owned(),
+            input,
             channels,
             lost,
             suffix: if taken == 1 { "grey" } else { "rgb" },
@@ -87,6 +69,8 @@ pub(crate) fn fitted(
 
 #[cfg(test)]
 mod tests {
+    use warploom::app::Settings;
+
     use super::*;
 
     #[test]
@@ -104,8 +88,10 @@ mod tests {
             let app =
                 warploom_apps::APPS.iter().chain(warploom_apps::BASICS.iter()).find(|app| app.name == name);
             let app = app.unwrap();
-            let pipeline = app.pipeline(&Settings::defaults(app)).unwrap();
-            taken_by(app, input, pipeline.inputs()[pipeline.input_named(input).unwrap()].dimensions)
+            let settings = Settings::defaults(app);
+            let pipeline = app.pipeline(&settings).unwrap();
+            let input = &pipeline.inputs()[pipeline.input_named(input).unwrap()];
+            Layout::of(app, &settings, input).channels()
         };
         assert_eq!(taken("unsharp", "input"), Some(3));
         assert_eq!(taken("blur", "input"), Some(1));

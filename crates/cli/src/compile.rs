@@ -86,6 +86,8 @@ pub(crate) struct Arguments {
 pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let asked = arguments.which.realise_to_compile(apps)?;
     let (device, also_for) = arguments.devices()?;
+    let options = ExportOptions { name: arguments.name.clone(), also_for };
+    options.check()?;
     let model = arguments.kernels.model.load(&device)?;
     let pipeline = &asked.pipeline;
     let problem = problem(pipeline, &asked.request, &device)?;
@@ -94,7 +96,6 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     voice::warnings(pipeline, problem.regions());
     let (schedule, program) =
         arguments.any_size.build(&problem, any_size.as_ref(), schedule, found.as_ref())?;
-    let options = ExportOptions { name: arguments.name.clone(), also_for };
     let mut package = Package::new(any_size.as_ref().unwrap_or(&problem), &schedule, &program, &options)?;
     let problem = rewritten(&problem, &schedule)?;
     let explanation = explanation(&problem, &schedule, &*model)?;

@@ -127,6 +127,11 @@ pub(crate) enum Error {
         lost: Loss,
         suffix: &'static str,
     },
+    /// A grey picture for an input that takes several channels, of which nobody said how many.
+    #[error(
+        "{file} is a grey picture, but input `{input}` of `{app}` has 3 dimensions; write {file}:rgb to convert it"
+    )]
+    GreyPicture { app: String, file: String, input: String },
     /// An input file of 64-bit numbers that do not fit in 32 bits.
     #[error(
         "the number {value} in {file} is not exactly representable in {expected}, the type of input `{input}`; \
@@ -139,10 +144,7 @@ pub(crate) enum Error {
     )]
     InputShape { app: String, file: String, input: String, found: String, expected: String },
     /// An input file with its dimensions in another order.
-    #[error(
-        "{file} has extents {}, but dimension {} of input `{input}` of `{app}` has extent {}; {}",
-        misfit.found, misfit.dimension, misfit.extent, misfit.remedy
-    )]
+    #[error("{}", misfit.sentence(file, input, app))]
     InputLayout { app: String, file: String, input: String, misfit: Box<Misfit> },
     /// A trace of something other than the simulator.
     #[error("--trace shows a run in the simulator, not on `{on}`; leave out --on, or give --on sim")]
@@ -314,6 +316,28 @@ pub(crate) enum Error {
     #[cfg(all(feature = "farm", unix))]
     #[error(transparent)]
     Farm(#[from] warploom::farm::database::DatabaseError),
+    /// Workers of a farm that cannot be placed.
+    #[cfg(all(feature = "farm", unix))]
+    #[error(transparent)]
+    Launch(#[from] warploom::farm::launch::LaunchError),
+    /// A worker that cannot go on.
+    #[cfg(all(feature = "farm", unix))]
+    #[error(transparent)]
+    Worked(warploom::farm::worker::WorkError),
+    /// Something that is no farm.
+    #[cfg(all(feature = "farm", unix))]
+    #[error(
+        "{place} is neither a farm file nor the URL of a server; give the file that `warploom farm start` has written"
+    )]
+    NoFarm { place: String },
+    /// Workers of which none could be started.
+    #[cfg(all(feature = "farm", unix))]
+    #[error("no worker could be started: {why}")]
+    NoWorkers { why: String },
+    /// A device that cannot be passed on.
+    #[cfg(all(feature = "farm", unix))]
+    #[error("{0}")]
+    Farmed(String),
     #[error("{0}")]
     Tune(String, Kind),
     /// A pipeline without trials in the records.
@@ -460,7 +484,13 @@ impl Error {
             Error::In { error, .. } if error.kind() == Kind::Usage => Kind::File,
             Error::In { error, .. } => error.kind(),
             #[cfg(all(feature = "farm", unix))]
-            Error::Farm(_) => Kind::File,
+            Error::Farm(_)
+            | Error::NoFarm { .. }
+            | Error::Launch(_)
+            | Error::NoWorkers { .. }
+            | Error::Farmed(_) => Kind::File,
+            #[cfg(all(feature = "farm", unix))]
+            Error::Worked(error) => worked_kind(error),
             error if error.is_about_a_file() => Kind::File,
             _ => Kind::Usage,
         }
@@ -485,6 +515,7 @@ impl Error {
                 | Error::IsAFolder { .. }
                 | Error::InputType { .. }
                 | Error::Channels { .. }
+                | Error::GreyPicture { .. }
                 | Error::InputValue { .. }
                 | Error::InputShape { .. }
                 | Error::InputLayout { .. }
@@ -528,6 +559,18 @@ impl Error {
                 | Error::RefusedCases { .. }
                 | Error::Survivors { .. }
         )
+    }
+}
+
+/// What kept a worker from going on.
+#[cfg(all(feature = "farm", unix))]
+fn worked_kind(error: &warploom::farm::worker::WorkError) -> Kind {
+    use warploom::farm::worker::WorkError::{Join, Panicked, Records, Task};
+    match error {
+        Join(_) | Records(_) => Kind::File,
+        Task { .. } => Kind::Pipeline,
+        Panicked => Kind::Internal,
+        _ => Kind::Gpu,
     }
 }
 

@@ -215,6 +215,7 @@ impl Arguments {
             return report::json(out, "warploom.explain-page/1", &written);
         }
         let (count, bytes) = (show::count(kernels, "kernel"), show::bytes(html.len() as u64));
+        let name = show::path(file);
         report::text(out, &format!("{name}: {count}, {}, {bytes}\n", predicted(&first.explanation)))
     }
 }

@@ -29,6 +29,7 @@ use crate::error::Error;
 use crate::model::Model;
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
+use crate::search::duration;
 use crate::writable::Output;
 use compiled::Compiler;
 use report::{Report, Written};
@@ -123,9 +124,9 @@ pub(crate) struct Arguments {
     /// Number of failures to reduce and write; the run stops when there are as many
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Failures")]
     max_failures: usize,
-    /// Seconds to spend on reducing one failure
-    #[arg(long, value_name = "SECONDS", default_value_t = 20, help_heading = "Failures")]
-    reduce: u64,
+    /// Time to spend on reducing one failure
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s", help_heading = "Failures")]
+    reduce: Duration,
     /// Check these case files instead, or all files in these folders
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Failures")]
     replay: Vec<PathBuf>,
@@ -270,7 +271,7 @@ impl Fuzzing<'_> {
             return Ok(Written::unmade(pipeline_seed, schedule_seed, &failure));
         };
         let funcs = case.pipeline.funcs().len();
-        let time = Duration::from_secs(self.arguments.reduce);
+        let time = self.arguments.reduce;
         let searched = self.searcher.filter(|_| failure.kind() == Kind::Panic);
         let reduced = reduce(case, failure, &|case| self.check_again(case, searched), time);
         let name = format!("{}-{schedule_seed:016x}.json", reduced.failure.kind());

@@ -76,10 +76,11 @@ pub(crate) fn read(
             found,
             expected: ty,
         };
+        let layout = Layout::of(app, settings, decl);
         let is_array = is_array(file);
         let buffer = match is_array || is_converted {
             true => buffer,
-            false => channels::fitted(buffer, file, (app, name, decl.dimensions))?,
+            false => channels::fitted(buffer, file, &app.name, &layout)?,
         };
         let buffer = match buffer.ty() {
             found if found == ty => buffer,
@@ -95,7 +96,7 @@ pub(crate) fn read(
             found if is_array => return Err(other_type(found)),
             found => picture::convert(&buffer, ty).map_err(|_| other_type(found))?,
         };
-        let buffer = laid_out(&app.name, &Layout::of(app, settings, decl), file, buffer)?;
+        let buffer = laid_out(&app.name, &layout, file, buffer)?;
         found.push(Given { name: name.to_owned(), file: file.to_owned(), buffer });
     }
     Ok(found)
@@ -117,7 +118,7 @@ pub(crate) fn laid_out(app: &str, layout: &Layout<'_>, file: &str, buffer: Buffe
 }
 
 /// Whether a file holds an array, as opposed to a picture.
-fn is_array(file: &str) -> bool {
+pub(crate) fn is_array(file: &str) -> bool {
     file.to_lowercase().ends_with(".npy")
 }
 

@@ -10,18 +10,17 @@ use clap::Subcommand;
 use warploom::app::App;
 use warploom::cost::Analytic;
 use warploom::records;
-use warploom::schedule::schedule::Problem;
+use warploom::schedule::schedule::{Problem, Written};
 use warploom::search::Options;
 use warploom::tune::landscape::{Definition, Landscape, LandscapeError, Limits, Recorded, record};
 use warploom::tune::tuning::{Ended, Event, Task};
 
-use crate::backend::read_schedule;
+use crate::backend::{legal, problem, read_written};
 use crate::error::{Error, Kind};
 use crate::pipeline::{Subject, Which};
 use crate::report::{self, Format};
 use crate::search::duration;
-use crate::show;
-use crate::tune::{Measuring, Progress, RECORDS, Tunable, kind, stop_on_interrupt};
+use crate::tune::{Measuring, Progress, RECORDS, Tunable, kind, stop_on_interrupt, why_nothing};
 use crate::writable::Output;
 use summary::{Count, Summary};
 
@@ -120,18 +119,23 @@ impl Arguments {
 impl Recording {
     fn run(&self, apps: &[App], out: &mut dyn Write) -> Result<(), Error> {
         let asked = self.which.realise(apps)?;
-        let template = read_schedule(&self.template, &asked.pipeline)?;
-        let definition = Definition { template, axes: self.axes.clone(), limits: self.limits };
+        let template = read_written(&self.template, &asked.pipeline)?;
         match &self.output {
-            Some(file) if !self.dry_run => self.record(&asked, &definition, file, out),
-            _ => self.count(&asked, &definition, out),
+            Some(file) if !self.dry_run => self.record(&asked, template, file, out),
+            _ => self.count(&asked, template, out),
         }
     }
 
-    fn count(&self, asked: &Subject, definition: &Definition, out: &mut dyn Write) -> Result<(), Error> {
+    /// What is recorded, if the template is legal on a device.
+    fn definition(&self, template: Written, problem: &Problem) -> Result<Definition, Error> {
+        let template = legal(&self.template, template, problem)?;
+        Ok(Definition { template, axes: self.axes.clone(), limits: self.limits })
+    }
+
+    fn count(&self, asked: &Subject, template: Written, out: &mut dyn Write) -> Result<(), Error> {
         let device = self.measuring.device(self.format)?;
-        let problem = Problem::new(&asked.pipeline, &asked.request, &device).map_err(LandscapeError::from)?;
-        let (space, points) = definition.points(&problem)?;
+        let problem = problem(&asked.pipeline, &asked.request, &device)?;
+        let (space, points) = self.definition(template, &problem)?.points(&problem)?;
         let count = Count::new(&space, points.len());
         match self.format.json {
             true => report::json(out, "warploom.landscape.points/1", &count),
@@ -142,13 +146,14 @@ impl Recording {
     fn record(
         &self,
         asked: &Subject,
-        definition: &Definition,
+        template: Written,
         file: &PathBuf,
         out: &mut dyn Write,
     ) -> Result<(), Error> {
         let started = Instant::now();
         let mut bench = self.measuring.open()?;
         let device = bench.device().clone();
+        let definition = self.definition(template, &problem(&asked.pipeline, &asked.request, &device)?)?;
         let mut records = records::open(&self.records)?;
         let tunable = Tunable::new(asked, &device, self.seed)?;
         let model = Analytic::new(&device);
@@ -170,7 +175,7 @@ impl Recording {
         let mut observer = |event: &Event<'_>| progress.iter_mut().for_each(|progress| progress.hear(event));
         let trials = self.trials.unwrap_or(usize::MAX);
         let recorded =
-            bench.with(|bench| record(&task, definition, trials, bench, &mut records, &mut observer));
+            bench.with(|bench| record(&task, &definition, trials, bench, &mut records, &mut observer));
         drop(progress);
         let Recorded { landscape, ended } = recorded?;
         landscape.write(file)?;
@@ -188,8 +193,8 @@ fn failure(landscape: &Landscape, ended: &Ended, name: &str) -> Option<Error> {
     match ended {
         Ended::Failed(error) => Some(Error::Tune(error.to_string(), kind(error))),
         _ if landscape.times_us().is_empty() => {
-            let tried = show::count(landscape.points().count(), "point");
-            Some(Error::NothingMeasured(format!("{tried} of `{name}` were tried and none is valid")))
+            let tried = landscape.points().count();
+            Some(Error::NothingMeasured(why_nothing(ended, tried, "point", name)))
         }
         _ => None,
     }

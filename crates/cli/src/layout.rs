@@ -17,27 +17,64 @@ pub(crate) struct Layout<'a> {
     input: &'a InputDecl,
     /// The extents that no size changes.
     known: Vec<Option<i64>>,
+    source: Source,
 }
 
-/// A file that fits an input only in another order of its dimensions.
+/// Where the extents come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    /// A pipeline at some sizes.
+    Sizes,
+    /// A pipeline without sizes: nothing is known before the file is read.
+    Nothing,
+    /// A declaration in Tensor Comprehensions, whose dimensions are in the order of the array.
+    Tensor,
+}
+
+/// A file that fits an input only in another order of its dimensions, or that may be meant so.
 #[derive(Debug)]
-pub(crate) struct Misfit {
-    /// The extents of the file.
-    pub found: String,
-    /// The dimension of the input whose extent differs, from 0.
-    pub dimension: usize,
-    /// The extent that it must have.
-    pub extent: i64,
-    /// What to do, as a clause.
-    pub remedy: String,
+pub(crate) enum Misfit {
+    Order {
+        /// The extents of the file.
+        found: String,
+        /// The dimension of the input whose extent differs, from 0.
+        dimension: usize,
+        /// The extent that it must have.
+        extent: i64,
+        /// What to do, as a clause.
+        remedy: String,
+    },
+    /// An array whose last axis looks like channels, for an input of which nothing is known.
+    Unknown {
+        /// The extents of the file.
+        found: String,
+    },
+}
+
+impl Misfit {
+    /// The error for a file and an input of an app.
+    pub fn sentence(&self, file: &str, input: &str, app: &str) -> String {
+        match self {
+            Misfit::Order { found, dimension, extent, remedy } => format!(
+                "{file} has extents {found}, but dimension {dimension} of input `{input}` of `{app}` has extent {extent}; \
+                 {remedy}"
+            ),
+            Misfit::Unknown { found } => format!(
+                "{file} has extents {found}, so its last axis may be the channels, and nothing says what size input \
+                 `{input}` of `{app}` has; transpose the array, array.transpose(2, 0, 1), or give --size {input}={found} \
+                 to take it as it is"
+            ),
+        }
+    }
 }
 
 impl<'a> Layout<'a> {
     /// The layout of an app's input.
     pub fn of(app: &App, settings: &Settings, input: &'a InputDecl) -> Layout<'a> {
         let extents = |settings: &Settings| Some(app.shapes_at(settings).input(&input.name)?.extents());
-        let here = extents(settings).unwrap_or_default();
-        let mut known: Vec<Option<i64>> = here.iter().copied().map(Some).collect();
+        let here = extents(settings);
+        let source = if here.is_some() { Source::Sizes } else { Source::Nothing };
+        let mut known: Vec<Option<i64>> = here.unwrap_or_default().into_iter().map(Some).collect();
         known.resize(input.dimensions, None);
         for size in &app.sizes {
             let mut larger = settings.clone();
@@ -47,12 +84,30 @@ impl<'a> Layout<'a> {
                 *known = known.filter(|extent| there.get(d) == Some(extent));
             }
         }
-        Layout { input, known }
+        Layout { input, known, source }
     }
 
-    /// The layout of an input with these known extents.
-    pub fn with(input: &'a InputDecl, known: Vec<Option<i64>>) -> Layout<'a> {
-        Layout { input, known }
+    /// The layout of a tensor that is declared with these known extents, first dimension first.
+    pub fn of_tensor(input: &'a InputDecl, known: Vec<Option<i64>>) -> Layout<'a> {
+        Layout { input, known, source: Source::Tensor }
+    }
+
+    /// The number of dimensions of the input.
+    pub fn dimensions(&self) -> usize {
+        self.input.dimensions
+    }
+
+    /// The number of channels of pictures that the input takes; `None` if it takes any number, or no pictures. They are the
+    /// last dimension, or the first.
+    pub fn channels(&self) -> Option<usize> {
+        match self.known[..] {
+            [_, _] => Some(1),
+            [first, _, last] => {
+                let channels = [last, first].into_iter().flatten().find(|extent| matches!(extent, 3 | 4));
+                channels.and_then(|channels| usize::try_from(channels).ok())
+            }
+            _ => None,
+        }
     }
 
     /// The name of the input.
@@ -64,10 +119,19 @@ impl<'a> Layout<'a> {
     /// the fastest to the slowest.
     pub fn fit(&self, buffer: Buffer, order: &[usize]) -> Result<Result<Buffer, Misfit>, BufferError> {
         let extents = buffer.region().extents();
-        if extents.len() != self.input.dimensions || self.holds(&extents, &self.by_index()) {
+        let as_stored = self.as_stored(order);
+        if extents.len() != self.input.dimensions {
             return Ok(Ok(buffer));
         }
-        let as_stored = self.as_stored(order);
+        if self.source == Source::Nothing && order.is_sorted() && has_channels_last(&extents) {
+            return Ok(match as_stored == self.by_index() {
+                true => Err(Misfit::Unknown { found: show::extents(buffer.region()) }),
+                false => Ok(buffer.transposed(&as_stored)?),
+            });
+        }
+        if self.holds(&extents, &self.by_index()) {
+            return Ok(Ok(buffer));
+        }
         if self.holds(&extents, &as_stored) {
             return Ok(Ok(buffer.transposed(&as_stored)?));
         }
@@ -108,13 +172,22 @@ impl<'a> Layout<'a> {
         let transpose = format!("transpose the array, array.transpose{}", tuple(&axes));
         let declare = format!("declare the input .stored({stored:?}), which takes the file as it is");
         // Only arrays have their dimensions in order.
-        let remedy = match order.is_sorted() {
-            true => format!("{transpose}, or {declare}"),
-            false => declare,
+        let remedy = match (order.is_sorted(), self.source) {
+            (true, Source::Tensor) => transpose,
+            (true, _) => format!("{transpose}, or {declare}"),
+            (false, Source::Tensor) => {
+                "give an array, a .npy file, in the order of the definition".to_owned()
+            }
+            (false, _) => declare,
         };
         let found = show::extents(&Region::of_extents(extents));
-        Some(Misfit { found, dimension, extent: self.known[dimension]?, remedy })
+        Some(Misfit::Order { found, dimension, extent: self.known[dimension]?, remedy })
     }
+}
+
+/// Whether the extents of an array are those of a picture whose channels are the last axis.
+fn has_channels_last(extents: &[i64]) -> bool {
+    matches!(*extents, [1..=4, width, height] if width > 4 && height > 4)
 }
 
 /// The orders of dimensions that move the first ones behind the others, or the last ones before them.
@@ -143,12 +216,66 @@ mod tests {
 
     /// The extents after fitting, or the remedy.
     fn fitted(stored: &[usize], known: &[Option<i64>], extents: &[i64], order: &[usize]) -> String {
+        fitted_of(Source::Sizes, stored, known, extents, order)
+    }
+
+    fn fitted_of(
+        source: Source,
+        stored: &[usize],
+        known: &[Option<i64>],
+        extents: &[i64],
+        order: &[usize],
+    ) -> String {
         let (input, known) = (input(stored), known.to_vec());
         let buffer = Buffer::zeros(Type::U8, Region::of_extents(extents)).unwrap();
-        match (Layout { input: &input, known }).fit(buffer, order).unwrap() {
+        match (Layout { input: &input, known, source }).fit(buffer, order).unwrap() {
             Ok(buffer) => format!("{:?}", buffer.region().extents()),
-            Err(Misfit { dimension, extent, remedy, .. }) => format!("{extent} in {dimension}: {remedy}"),
+            Err(Misfit::Order { dimension, extent, remedy, .. }) => {
+                format!("{extent} in {dimension}: {remedy}")
+            }
+            Err(Misfit::Unknown { found }) => format!("unknown {found}"),
         }
+    }
+
+    #[test]
+    fn channels_that_may_be_last_are_asked_for_or_follow_the_storage() {
+        let (array, picture) = ([0, 1, 2], [2, 0, 1]);
+        let fitted = |stored: &[usize], extents: &[i64], order: &[usize]| {
+            fitted_of(Source::Nothing, stored, &[None; 3], extents, order)
+        };
+        assert_eq!(fitted(&[0, 1, 2], &[3, 64, 48], &array), "unknown 3x64x48");
+        assert_eq!(fitted(&[2, 0, 1], &[3, 64, 48], &array), "[64, 48, 3]");
+        // Channels first, pictures, and nothing that could be a channel.
+        assert_eq!(fitted(&[0, 1, 2], &[64, 48, 3], &array), "[64, 48, 3]");
+        assert_eq!(fitted(&[2, 0, 1], &[64, 48, 3], &array), "[64, 48, 3]");
+        assert_eq!(fitted(&[0, 1, 2], &[3, 64, 48], &picture), "[3, 64, 48]");
+        assert_eq!(fitted(&[0, 1, 2], &[5, 64, 48], &array), "[5, 64, 48]");
+        assert_eq!(fitted(&[0, 1, 2], &[3, 64, 4], &array), "[3, 64, 4]");
+    }
+
+    #[test]
+    fn tensors_are_not_declared_otherwise() {
+        let known = [Some(3), None, None];
+        let remedy = fitted_of(Source::Tensor, &[0, 1, 2], &known, &[64, 48, 3], &[0, 1, 2]);
+        assert_eq!(remedy, "3 in 0: transpose the array, array.transpose(1, 2, 0)");
+        let known = [None, Some(3), None];
+        let remedy = fitted_of(Source::Tensor, &[0, 1, 2], &known, &[64, 48, 3], &[2, 0, 1]);
+        assert_eq!(remedy, "3 in 1: give an array, a .npy file, in the order of the definition");
+    }
+
+    #[test]
+    fn pictures_have_their_channels_last_or_first() {
+        let channels = |known: &[Option<i64>]| {
+            let order: Vec<usize> = (0..known.len()).collect();
+            Layout::of_tensor(&input(&order), known.to_vec()).channels()
+        };
+        assert_eq!(channels(&[None, None]), Some(1));
+        assert_eq!(channels(&[None, None, Some(3)]), Some(3));
+        assert_eq!(channels(&[Some(4), None, None]), Some(4));
+        assert_eq!(channels(&[Some(4), None, Some(3)]), Some(3));
+        assert_eq!(channels(&[None, Some(3), None]), None);
+        assert_eq!(channels(&[None, None, Some(5)]), None);
+        assert_eq!(channels(&[None, None, None, Some(3)]), None);
     }
 
     #[test]

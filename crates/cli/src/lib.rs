@@ -263,7 +263,7 @@ fn run_command(command: Command, apps: &[App], out: &mut dyn Write) -> Result<()
         Command::Suite(arguments) => suite::suite(apps, &arguments, out),
         Command::Records(arguments) => records::records(&arguments, out),
         #[cfg(all(feature = "farm", unix))]
-        Command::Farm(arguments) => farm::farm(&arguments, out),
+        Command::Farm(arguments) => farm::farm(apps, &arguments, out),
         Command::Landscape(arguments) => landscape::landscape(apps, &arguments, out),
         Command::Report(arguments) => page::page(apps, &arguments, out),
         Command::Cache(arguments) => cache::cache(&arguments, out),

@@ -72,7 +72,7 @@ pub(crate) fn manual(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
     }
     let (pages, scripts) =
         (show::count(pages.len(), "man page"), show::count(scripts.len(), "completion script"));
-    report::text(out, &format!("{pages} and {scripts} in {}\n", output.join("share").display()))
+    report::text(out, &format!("{pages} and {scripts} in {}\n", show::path(output.join("share"))))
 }
 
 /// Appends the man page of a command and those of its commands, each with its file below the folder.

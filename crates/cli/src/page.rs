@@ -1,5 +1,7 @@
 //! `warploom report`: renders results as one HTML page.
 
+#[cfg(feature = "farm")]
+mod farm;
 mod nests;
 mod operators;
 mod source;
@@ -40,7 +42,8 @@ A file is a database of `warploom tune` or `warploom suite --records`, or the JS
 with the speedup of each problem over its default schedule. Each problem of a database has a section with predicted against
 measured times, the best time over the trials, the best trials, the kernels that the winner's time goes to, what it does
 otherwise than the runner-up, its loop nests, and the outcomes of the trials. Results of the suite on the same device are drawn
-side by side, those of operators by family. Comparisons of strategies have the best time over the trials, with bands.
+side by side, those of operators by family. Comparisons of strategies have the best time over the trials, with bands. A farm has
+its trials a minute over time, the trials and failures of each worker, and the best times so far.
 
 With --watch, the page is written whenever a file changes, and loads itself again in the browser, until the interrupt key is
 pressed. Files that do not exist yet are waited for. With --json, each time gives one line.
@@ -102,8 +105,10 @@ fn made(apps: &[App], sources: &[Source], nests: &mut Nests, live: bool) -> Resu
     let mut sections = suites::sections(apps, sources, nests);
     sections.extend(operators::sections(sources, nests));
     sections.extend(strategies::sections(sources));
+    #[cfg(feature = "farm")]
+    sections.extend(farm::sections(sources));
     for source in sources {
-        if let Content::Records { records, problems } = &source.content {
+        if let Content::Records { records, problems, .. } = &source.content {
             for problem in problems {
                 let tuned = tuned::section(apps, source, records, problem, nests)?;
                 sections.push(Section::Tuned(Box::new(tuned)));

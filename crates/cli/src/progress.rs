@@ -167,6 +167,11 @@ impl Progress {
         self.change(|pace| pace.restart(Instant::now()));
     }
 
+    #[cfg(test)]
+    pub(crate) fn limit(&self) -> Duration {
+        self.work.limit
+    }
+
     fn change(&self, change: impl FnOnce(&mut Pace)) {
         let mut pace = self.work.pace();
         change(&mut pace);

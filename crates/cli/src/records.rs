@@ -293,7 +293,7 @@ fn export(
     let counted = Counted { file: file.display().to_string(), trials };
     match format.json {
         true => report::json(out, "warploom.records.export/1", &counted),
-        false => report::text(out, &format!("{} in {}\n", show::count(trials, "trial"), file.display())),
+        false => report::text(out, &format!("{} in {}\n", show::count(trials, "trial"), show::path(file))),
     }
 }
 

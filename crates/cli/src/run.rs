@@ -352,7 +352,7 @@ impl Report {
                 number(summary.max),
                 number(summary.mean),
                 summary.not_finite.to_string(),
-                output.file.clone().unwrap_or_else(|| "-".to_owned()),
+                output.file.as_ref().map_or_else(|| "-".to_owned(), show::path),
             ]
         });
         let titles = [
@@ -369,7 +369,7 @@ impl Report {
         let head = format!("{}{sizes}: {:.3} s on {}\n\n", self.app, self.seconds, self.where_it_ran());
         let page = self.trace.as_ref().map_or_else(String::new, |trace| {
             let (steps, bytes) = (show::count(trace.steps, "step"), show::bytes(trace.bytes as u64));
-            format!("\n{}: {steps}, {bytes}\n", trace.file)
+            format!("\n{}: {steps}, {bytes}\n", show::path(&trace.file))
         });
         head + &table::whole(&titles, &rows.collect::<Vec<_>>()) + &page
     }

@@ -184,7 +184,7 @@ struct Watch {
 
 impl Watch {
     fn new(name: &str, options: &Options) -> Watch {
-        let progress = Progress::new(format!("searching {name}"), Unit::Share);
+        let progress = Progress::limited(format!("searching {name}"), Unit::Share, options.time_limit);
         let (before, steps, done) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         Watch { progress, beam: options.beam as u64, before, steps, done, best: AtomicU64::new(u64::MAX) }
     }
@@ -363,6 +363,14 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_time_is_left_than_the_limit() {
+        let limit = Duration::from_secs(30);
+        let watch = Watch::new("blur", &Options { time_limit: Some(limit), ..Options::default() });
+        assert_eq!(watch.progress.limit(), limit);
+        assert_eq!(Watch::new("blur", &Options::default()).progress.limit(), Duration::MAX);
+    }
 
     #[test]
     fn times_have_a_unit() {

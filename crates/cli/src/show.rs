@@ -1,9 +1,10 @@
 //! Formats numbers for people.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use warploom::cost::Range;
-use warploom::lang::{Region, Type};
+use warploom::lang::{Region, Type, visible};
 use warploom::records;
 
 /// The command that is running, without passwords of servers.
@@ -19,6 +20,16 @@ fn word(word: OsString) -> String {
         Some((flag, value)) => format!("{flag}={}", records::shown(value)),
         None => records::shown(&word),
     }
+}
+
+/// A path on one line, whatever it contains.
+pub(crate) fn path(path: impl AsRef<Path>) -> String {
+    visible(&path.as_ref().to_string_lossy()).into_owned()
+}
+
+/// Paths, each on a line.
+pub(crate) fn paths(paths: &[String]) -> String {
+    paths.iter().map(|one| path(one) + "\n").collect()
 }
 
 /// The extents of a box, as in `640x480x3`; a box without dimensions is one point.
@@ -109,6 +120,12 @@ mod tests {
     fn exact_numbers_keep_all_digits() {
         let shown = [3e9, 2.5, 1e300, -0.123456789012345].map(exact);
         assert_eq!(shown, ["3000000000", "2.5", "1e300", "-1.23456789012345e-1"]);
+    }
+
+    #[test]
+    fn a_path_takes_one_line() {
+        assert_eq!(paths(&["a\nb".to_owned(), "c/d".to_owned()]), "a<U+000A>b\nc/d\n");
+        assert_eq!(paths(&[]), "");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use warploom::app::App;
+use warploom::codegen::export::file_stem;
 
 use crate::error::Error;
 use crate::names::find_app;
@@ -178,7 +179,7 @@ fn suite_of_apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Re
         if runner.is_stopped() {
             break;
         }
-        let Some((asked, timed)) = runner.one(app, &app.name, &progress)? else { break };
+        let Some((asked, timed)) = runner.one(app, &file_stem(&app.name), &progress)? else { break };
         let row = Row { app: asked.name, sizes: asked.sizes, timed, anchor: anchors::Anchor::default() };
         progress.advance(1);
         progress.say(&row.line());

@@ -205,7 +205,8 @@ fn line(written: &Written) -> String {
         )
     });
     format!(
-        "{file}: {samples} samples of {}{without}, {}{scores}\n",
+        "{}: {samples} samples of {}{without}, {}{scores}\n",
+        show::path(file),
         show::count(*groups, "pipeline"),
         show::count(*epoch, "epoch")
     )

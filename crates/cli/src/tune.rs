@@ -1,5 +1,7 @@
 //! `warploom tune`: finds the fastest schedule by measuring.
 
+#[cfg(all(feature = "farm", unix))]
+mod farmed;
 mod interrupt;
 mod measuring;
 mod progress;
@@ -23,7 +25,7 @@ use warploom::tune::autotune::{AutotuneOptions, Autotuned, autotune};
 use warploom::tune::explore::{ExploreOptions, MODEL, explore};
 use warploom::tune::records::Records;
 use warploom::tune::top::top;
-use warploom::tune::tuning::{Ended, Event, Task, TuneError, Tuned};
+use warploom::tune::tuning::{Ended, Event, Observer, Task, TuneError, Tuned};
 use warploom::tune::worker::Bench;
 
 use crate::compile::export;
@@ -35,10 +37,14 @@ use crate::report::Format;
 use crate::search::duration;
 use crate::writable::{self, Output};
 
+#[cfg(all(feature = "farm", unix))]
+pub(crate) use interrupt::stop_working;
 pub(crate) use interrupt::{stop_on_interrupt, stop_watching};
 pub(crate) use measuring::Measuring;
 pub(crate) use progress::Progress;
-pub(crate) use report::{TRIAL_TITLES, TrialReport, basis_of, range_of, trial_cells, trial_table};
+pub(crate) use report::{
+    TRIAL_TITLES, TrialReport, basis_of, range_of, trial_cells, trial_table, why_nothing,
+};
 pub(crate) use strategy::Spaces;
 pub(crate) use subject::Tunable;
 
@@ -163,6 +169,7 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let plan = arguments.plan(&asked)?;
     let mut bench = arguments.measuring.open()?;
     let device = bench.device().clone();
+    arguments.exploring.check(&asked, &device)?;
     let start = Start::new(&arguments.first, &device)?;
     let mut records = records::open(&arguments.records)?;
     let tunable = Tunable::new(&asked, &device, arguments.seed)?;
@@ -181,8 +188,9 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let progress = Progress::new(&asked.name, json, iterates, arguments.time_limit, out);
     let mut progress = progress.predicted_by(model);
     progress.begin(&asked, &device, tunable.small.is_some());
-    let done = bench
-        .with(|bench| arguments.run(plan, &task, bench, &mut records, start.weights.clone(), &mut progress));
+    let mut hear = |event: &Event<'_>| progress.hear(event);
+    let done =
+        bench.with(|bench| arguments.run(plan, &task, bench, &mut records, start.weights.clone(), &mut hear));
     let (Autotuned { tuned, weights, iterations }, exploration) = done?;
     let out = progress.end();
     let Tuned { winner, ended, .. } = &tuned;
@@ -203,9 +211,9 @@ fn finish(tuned: &Tuned, name: &str, ended: &Ended) -> Result<(), Error> {
         Ended::Failed(error) => Err(Error::Tune(error.to_string(), kind(error))),
         _ if tuned.winner.is_none() => {
             let tried = tuned.progress.done.max(tuned.shown.len());
-            Err(Error::NothingMeasured(format!(
-                "{tried} schedules of `{name}` were tried and none is valid; `warploom records list {name}` shows why"
-            )))
+            let why = why_nothing(ended, tried, "schedule", name);
+            let more = format!("; `warploom records list {name}` shows why");
+            Err(Error::NothingMeasured(if tried > 0 { why + &more } else { why }))
         }
         _ => Ok(()),
     }
@@ -266,14 +274,13 @@ impl Arguments {
         bench: &mut Bench<'_>,
         records: &mut Records,
         initial: Option<Weights>,
-        progress: &mut Progress<'_>,
+        observer: Observer<'_>,
     ) -> Result<(Autotuned, Option<Exploration>), TuneError> {
-        let mut observer = |event: &Event<'_>| progress.hear(event);
         let once = |tuned| Autotuned { tuned, weights: None, iterations: 0 };
         let iterations = match plan {
-            Plan::Top(count) => return Ok((once(top(task, count, bench, records, &mut observer)?), None)),
+            Plan::Top(count) => return Ok((once(top(task, count, bench, records, observer)?), None)),
             Plan::Explore(options) => {
-                let explored = explore(task, &options, bench, records, &mut observer)?;
+                let explored = explore(task, &options, bench, records, observer)?;
                 let exploration = Exploration::new(&explored);
                 return Ok((once(explored.tuned), Some(exploration)));
             }
@@ -284,10 +291,10 @@ impl Arguments {
         #[cfg(feature = "train")]
         if self.retrain {
             let mut retrainer = retrainer();
-            let tuned = autotune(task, &options, bench, records, Some(&mut retrainer), &mut observer)?;
+            let tuned = autotune(task, &options, bench, records, Some(&mut retrainer), observer)?;
             return Ok((tuned, None));
         }
-        Ok((autotune(task, &options, bench, records, None, &mut observer)?, None))
+        Ok((autotune(task, &options, bench, records, None, observer)?, None))
     }
 
     #[cfg(feature = "train")]

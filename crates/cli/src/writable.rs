@@ -7,6 +7,9 @@ use warploom::records;
 
 use crate::error::Error;
 
+/// The most bytes in the name of a file or folder, on all common file systems.
+const LONGEST_NAME: usize = 255;
+
 /// A place that a command will write to.
 pub(crate) enum Output<'a> {
     /// A folder, which is created if it is missing.
@@ -35,6 +38,7 @@ pub(crate) fn folder(folder: &Option<PathBuf>) -> Vec<Output<'_>> {
 
 fn check_folder(folder: &Path) -> Result<(), Error> {
     let failed = |error| Error::Write { path: folder.display().to_string(), error };
+    check_names(folder).map_err(failed)?;
     let here = Path::new(".");
     let all = folder.ancestors().map(|part| if part.as_os_str().is_empty() { here } else { part });
     // A link that leads nowhere exists too: no folder can be created there.
@@ -57,6 +61,7 @@ pub(crate) fn check_file(file: &Path) -> Result<(), Error> {
     if file.exists() {
         return check_access(file).map_err(failed);
     }
+    check_names(file).map_err(failed)?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match folder.is_dir() {
         true => check_access(folder).map_err(failed),
@@ -67,12 +72,42 @@ pub(crate) fn check_file(file: &Path) -> Result<(), Error> {
     }
 }
 
+/// Refuses a path of which a part is too long for the name of a file or folder.
+fn check_names(path: &Path) -> io::Result<()> {
+    match path.components().map(|part| part.as_os_str().len()).max() {
+        Some(bytes) if bytes > LONGEST_NAME => Err(io::Error::new(
+            io::ErrorKind::InvalidFilename,
+            format!("a name in it has {bytes} bytes, and names of files have at most {LONGEST_NAME}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Whether this process may write to a file, or create files in a folder.
 #[cfg(unix)]
 fn check_access(path: &Path) -> io::Result<()> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
-    let wanted = if path.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
-    Ok(accessat(CWD, path, wanted, AtFlags::EACCESS)?)
+    if !path.is_dir() {
+        return Ok(accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS)?);
+    }
+    accessat(CWD, path, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?;
+    match is_of_the_system(path)? {
+        true => Err(io::Error::other("only the operating system makes files there")),
+        false => Ok(()),
+    }
+}
+
+/// Whether a folder only looks like one: root may write there, but there are no files to create.
+#[cfg(target_os = "linux")]
+fn is_of_the_system(folder: &Path) -> io::Result<bool> {
+    use rustix::fs::{PROC_SUPER_MAGIC, statfs};
+    // The numbers of sysfs and of control groups.
+    Ok([PROC_SUPER_MAGIC, 0x6265_6572, 0x6367_7270].contains(&statfs(folder)?.f_type))
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn is_of_the_system(_: &Path) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Elsewhere only files say it.

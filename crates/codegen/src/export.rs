@@ -50,10 +50,25 @@ pub use source::source;
 use crate::cuda::names::Names;
 use crate::ir::{self, Program};
 
+/// The most letters of a [stem](file_stem): with the longest ending, `.sm_1000.cubin`, it is the name of a file.
+pub const LONGEST_STEM: usize = 240;
+
 /// The base name of a pipeline's files and the prefix of its C functions: the pipeline's name as an
-/// identifier that hides nothing.
+/// identifier that hides nothing. A hash takes the place of what is too long for the name of a file.
 pub fn file_stem(pipeline: &str) -> String {
-    Names::of_files().take(pipeline)
+    let whole = Names::of_files().take(pipeline);
+    if whole.len() <= LONGEST_STEM {
+        return whole;
+    }
+    let end = format!("_{:016x}", hash(pipeline));
+    let start: String = whole.chars().take(LONGEST_STEM - end.len()).collect();
+    start + &end
+}
+
+/// A hash that stays the same for all times: FNV-1a.
+fn hash(text: &str) -> u64 {
+    let one = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, one)
 }
 
 /// The program under the name of its package, which every kernel's name begins with.

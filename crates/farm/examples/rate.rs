@@ -56,7 +56,7 @@ fn open(place: &Path) -> Result<Records, RecordsError> {
 fn write(place: &Path, writer: usize, problem: usize, until: Instant) -> usize {
     let run = || -> Result<usize, Box<dyn Error>> {
         let mut records = open(place)?;
-        let mut device = Device::preset("h200").ok_or("no such device")?;
+        let mut device = Device::preset("h200")?;
         device.name = format!("made up {problem}");
         device.sms = 100 + problem as u32;
         let x = vars!(x);

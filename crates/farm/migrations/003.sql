@@ -57,6 +57,8 @@ CREATE TABLE trials (
     UNIQUE (problem, schedule_hash)
 );
 
+CREATE INDEX trials_by_time ON trials (problem, min_us) WHERE status = 'ok' AND min_us IS NOT NULL;
+
 CREATE TABLE claims (
     problem BIGINT NOT NULL REFERENCES problems,
     schedule_hash TEXT COLLATE "C" NOT NULL,

@@ -4,19 +4,33 @@
 //! | --- | --- |
 //! | [`address`] | URLs of servers, and where passwords come from |
 //! | [`connect`] | connections: TLS, limits, refusals |
+//! | [`queue`] | what a farm tunes and measures, and who does it |
+//! | [`worker`] | processes that do it |
 //! | [`store`] | [records](warploom_tune::records::Store) in the tables of a server |
 //! | [`server`] | a private server for those who have none |
 //! | [`database`] | that server with its tables and roles |
 //! | [`farm_file`] | the file that tells workers where their server is |
+//! | [`fairness`] | how runs share the GPUs |
+//! | [`status`] | what a farm does at the moment |
+//! | [`history`] | what it has done so far |
+//! | [`launch`] | starting workers: Slurm, ssh, this machine |
 
 pub mod address;
 pub mod connect;
 #[cfg(unix)]
 pub mod database;
+pub mod fairness;
 pub mod farm_file;
+pub mod history;
+#[cfg(unix)]
+pub mod launch;
+pub mod queue;
 #[cfg(unix)]
 pub mod server;
+pub mod status;
 pub mod store;
+#[cfg(unix)]
+pub mod worker;
 
 use std::fs::File;
 use std::io::Read;
@@ -26,6 +40,9 @@ use warploom_tune::records::{Place, Records, RecordsError};
 
 use address::Address;
 use farm_file::FarmFile;
+
+/// The largest file that can be a farm file, in bytes.
+const MOST: u64 = 1 << 20;
 
 /// The server that a place names, by its URL or as a farm file; `None` if it is the path of another
 /// file.
@@ -50,9 +67,20 @@ pub fn address_of(place: &Path) -> Result<Option<Address>, RecordsError> {
     file.address().map(Some).map_err(|error| refused(shown(), error.to_string()))
 }
 
-/// Whether a path is that of a farm file, by its first byte: a database begins with another one.
+/// Whether a path is that of a farm file: a small JSON object with the URL of a server. What cannot be read is none, and
+/// other JSON is left to whoever reads it.
 fn is_farm_file(path: &Path) -> bool {
-    let mut first = [0];
-    let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    is_file && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == *b"{"
+    let metadata = std::fs::metadata(path);
+    if !metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MOST) {
+        return false;
+    }
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut text));
+    // Most files are told by their first byte.
+    if read.is_err() || text.first() != Some(&b'{') {
+        return false;
+    }
+    let content: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+    let url = content.as_ref().and_then(|content| content.get("url")?.as_str());
+    url.is_some_and(|url| Records::of_server(url).is_some())
 }

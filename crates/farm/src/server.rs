@@ -358,7 +358,7 @@ fn url(role: &str, password: &str, host: &str, port: u16) -> String {
 }
 
 /// Name of this machine; empty where the system does not tell.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 

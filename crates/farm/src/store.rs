@@ -70,6 +70,25 @@ impl Postgres {
         Postgres::connect(address, migrations::upgrade)
     }
 
+    /// The number by which this process holds claims now. Another one after the connection broke.
+    pub fn holder(&self) -> i32 {
+        self.session.borrow().holder
+    }
+
+    /// The schema of the tables.
+    pub fn schema(&self) -> &str {
+        self.address.schema()
+    }
+
+    /// A query for the numbers of all processes that are connected, as texts.
+    pub(crate) fn alive(&self) -> String {
+        let class = class_of(self.address.schema()) as u32;
+        format!(
+            "SELECT objid::bigint::text FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
+             AND classid = {class} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        )
+    }
+
     fn connect(address: &Address, prepare: Prepare) -> Result<Postgres, RecordsError> {
         let place = Place::Server(address.to_string());
         let until = Instant::now() + PATIENCE;

@@ -139,8 +139,7 @@ fn what_is_timed_again_decides(store: Make<'_>) {
     records.record(problem, &trial("lucky", 9.9)).unwrap();
     records.record(problem, &trial("steady", 10.0)).unwrap();
     let trials = records.best(problem, 2).unwrap();
-    records.set_retimed(trials[0].id, 10.5).unwrap();
-    records.set_retimed(trials[1].id, 10.0).unwrap();
+    records.set_retimed(&[(trials[0].id, 10.5), (trials[1].id, 10.0)]).unwrap();
     assert_eq!(records.best(problem, 1).unwrap()[0].sample.schedule, "steady");
     let steady = records.best(problem, 1).unwrap()[0].id;
     records.set_status(steady, &Status::Wrong("at the full size".into())).unwrap();

@@ -9,6 +9,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use thiserror::Error;
 
@@ -43,7 +44,7 @@ pub enum Unit {
 pub const TEXT: Limit = bytes("a text file", 16 * MIB);
 /// The constant tables of a pipeline. They are printed into its kernels.
 pub const TABLES: Limit = bytes("the tables of a pipeline", 64 * KIB);
-/// A name of anything in a pipeline, of the pipeline itself or of a package.
+/// A name of anything in a pipeline, or of the pipeline itself.
 pub const NAME: Limit = bytes("a name", KIB);
 /// Nesting depth of JSON. This is `serde_json`'s own limit.
 pub const NESTING: Limit = Limit { what: "nested JSON", most: 127, unit: Unit::Levels };
@@ -123,6 +124,12 @@ pub enum ReadError {
         /// The operating system's error.
         error: io::Error,
     },
+    /// A folder in place of a file.
+    #[error("{} is a folder; give a file", path.display())]
+    Folder {
+        /// The path of the folder.
+        path: PathBuf,
+    },
     /// A pipe, a device or a socket, which may never end.
     #[error("{} is not a regular file; save its contents to a regular file first", path.display())]
     Special {
@@ -193,8 +200,10 @@ pub fn open(path: impl AsRef<Path>) -> Result<File, ReadError> {
     let path = path.as_ref();
     let system = |error| ReadError::System { path: path.to_path_buf(), error };
     let kind = fs::metadata(path).map_err(system)?.file_type();
-    // For a directory, the later read fails with the system's own message.
-    if !kind.is_file() && !kind.is_dir() {
+    if kind.is_dir() {
+        return Err(ReadError::Folder { path: path.to_path_buf() });
+    }
+    if !kind.is_file() {
         return Err(ReadError::Special { path: path.to_path_buf() });
     }
     File::open(path).map_err(system)
@@ -216,9 +225,10 @@ pub fn read_stream(stream: impl Read, limit: Limit) -> io::Result<Option<Vec<u8>
 /// # Errors
 /// If the file cannot be written. Then the old content stays.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let unfinished = path.with_file_name(name);
+    // It has a name of its own, because the name of the file may be as long as names can be.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let unfinished = path.with_file_name(format!(".{}-{count}.tmp", std::process::id()));
     let written = fs::write(&unfinished, content).and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
         // The partial file is useless. If it cannot be removed either, the first error is reported.

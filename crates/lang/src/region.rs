@@ -24,14 +24,14 @@ impl Range {
         Range::new(first, last - first + 1)
     }
 
-    /// One past the last integer.
+    /// One past the last integer, or the largest integer if that is beyond it.
     pub fn end(self) -> i64 {
-        self.min + self.extent
+        self.min.saturating_add(self.extent)
     }
 
-    /// The last integer; `min - 1` if the range is empty.
+    /// The last integer; `min - 1` if the range is empty. At most the largest integer, at least the smallest one.
     pub fn last(self) -> i64 {
-        self.end() - 1
+        self.min.saturating_add(self.extent.saturating_sub(1))
     }
 
     /// Whether the range is empty.
@@ -58,7 +58,7 @@ impl Range {
             return self;
         }
         let min = self.min.min(other.min);
-        Range::new(min, self.end().max(other.end()) - min)
+        Range::new(min, self.end().max(other.end()).saturating_sub(min))
     }
 
     /// All integers of the range, in order.
@@ -137,5 +137,23 @@ impl fmt::Display for Region {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranges: Vec<String> = self.0.iter().map(Range::to_string).collect();
         f.write_str(&ranges.join(" x "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_end_at_the_largest_integer() {
+        let far = Range { min: i64::MAX, extent: 67 };
+        assert_eq!((far.end(), far.last(), far.contains(i64::MAX)), (i64::MAX, i64::MAX, false));
+        let wide = Range { min: -9, extent: i64::MAX };
+        assert_eq!((wide.end(), wide.last()), (i64::MAX - 9, i64::MAX - 10));
+        let none = Range { min: i64::MIN, extent: 0 };
+        assert_eq!((none.end(), none.last()), (i64::MIN, i64::MIN));
+        let both = Range { min: i64::MIN, extent: 1 }.union(far);
+        assert_eq!((both.min, both.extent), (i64::MIN, i64::MAX));
+        assert_eq!((Range::new(3, 4).end(), Range::new(3, 4).last(), Range::new(3, 0).last()), (7, 6, 2));
     }
 }

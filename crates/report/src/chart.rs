@@ -1,4 +1,4 @@
-//! Charts as SVG: bars, curves, scatter plots and steps.
+//! Charts as SVG: bars, curves, lines, scatter plots and steps.
 //!
 //! Colours come from a style sheet, so a chart is light or dark like the page around it. Series
 //! differ in fill and outline as well as in hue.
@@ -6,11 +6,13 @@
 mod bars;
 mod curves;
 mod drawing;
+mod lines;
 mod scatter;
 mod steps;
 
 pub use bars::{Bar, Bars, Base, Dot, Group};
 pub use curves::{Curve, Curves, Place};
 pub use drawing::{Drawing, Link};
+pub use lines::{Line, Lines};
 pub use scatter::{Point, Scatter, Series};
 pub use steps::{Mark, Step, Steps};

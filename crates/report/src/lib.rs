@@ -36,6 +36,7 @@
 pub mod chart;
 mod diff;
 pub mod explained;
+mod farm;
 mod html;
 mod operators;
 mod page;
@@ -48,6 +49,7 @@ mod trace;
 mod tuned;
 mod winner;
 
+pub use farm::Farm;
 pub use operators::{FamilyRatios, Operators, Ratio};
 pub use page::{Fact, Listing, Page, Section};
 pub use strategies::{Strategies, TriedSubject};

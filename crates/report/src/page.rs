@@ -1,5 +1,6 @@
 //! The page: title, facts, sources and sections.
 
+use crate::farm::Farm;
 use crate::html::{Document, Escaped};
 use crate::operators::Operators;
 use crate::strategies::Strategies;
@@ -44,6 +45,8 @@ pub enum Section {
     Operators(Box<Operators>),
     /// Strategies, compared with each other.
     Strategies(Box<Strategies>),
+    /// Many machines, and what they measured.
+    Farm(Box<Farm>),
     /// One pipeline, with all schedules that were tried.
     Tuned(Box<Tuned>),
 }
@@ -73,6 +76,7 @@ impl Section {
             Section::Suite(suite) => &suite.title,
             Section::Operators(operators) => &operators.title,
             Section::Strategies(strategies) => &strategies.title,
+            Section::Farm(farm) => &farm.title,
             Section::Tuned(tuned) => &tuned.title,
         }
     }
@@ -83,6 +87,7 @@ impl Section {
             Section::Suite(_) => "suite",
             Section::Operators(_) => "operators",
             Section::Strategies(_) => "strategies",
+            Section::Farm(_) => "farm",
             Section::Tuned(_) => "tuned",
         }
     }
@@ -93,6 +98,7 @@ impl Section {
             Section::Suite(suite) => suite.headline(),
             Section::Operators(operators) => operators.headline(),
             Section::Strategies(strategies) => strategies.headline(),
+            Section::Farm(farm) => farm.headline.clone(),
             Section::Tuned(tuned) => tuned.headline(),
         }
     }
@@ -119,6 +125,10 @@ impl Section {
                  as a trial of it. Schedules that fail or spill registers are trials without a time; points that the \
                  rules refuse are none. A line begins where every seed has found a valid schedule."
             }
+            Section::Farm(_) => {
+                "Farms: a trial counts for the worker that recorded it, at the time by the server's clock. The rate of \
+                 a worker is measured from its first trial to its last."
+            }
             Section::Tuned(_) => {
                 "Tuning: each trial is a schedule that was compiled and, unless its kernels spill registers, compared \
                  with the reference and timed. A prediction is that of the model at the time of the trial; with \
@@ -133,6 +143,7 @@ impl Section {
             Section::Suite(suite) => suite.to_html(),
             Section::Operators(operators) => operators.to_html(),
             Section::Strategies(strategies) => strategies.to_html(),
+            Section::Farm(farm) => farm.to_html(),
             Section::Tuned(tuned) => tuned.to_html(number),
         };
         let (title, headline) = (Escaped(self.title()), self.headline());

@@ -14,16 +14,18 @@ pub(crate) fn to_html(sections: &[Section]) -> String {
     let tuned: Vec<(&Tuned, usize)> = numbered()
         .filter_map(|(section, number)| match section {
             Section::Tuned(tuned) => Some((&**tuned, number)),
-            Section::Suite(_) | Section::Operators(_) | Section::Strategies(_) => None,
+            Section::Suite(_) | Section::Operators(_) | Section::Strategies(_) | Section::Farm(_) => None,
         })
         .collect();
     let other = |(section, number): (&Section, usize)| match section {
         Section::Tuned(_) => None,
-        Section::Suite(_) | Section::Operators(_) | Section::Strategies(_) => Some(format!(
-            "<li><a href=\"#section-{number}\">{}</a> <span>{}</span></li>\n",
-            Escaped(section.title()),
-            Escaped(&section.headline())
-        )),
+        Section::Suite(_) | Section::Operators(_) | Section::Strategies(_) | Section::Farm(_) => {
+            Some(format!(
+                "<li><a href=\"#section-{number}\">{}</a> <span>{}</span></li>\n",
+                Escaped(section.title()),
+                Escaped(&section.headline())
+            ))
+        }
     };
     let others: String = numbered().filter_map(other).collect();
     let others = if others.is_empty() { others } else { format!("<ul>\n{others}</ul>\n") };

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use warploom_report::chart::{Curve, Place};
+use warploom_report::chart::{Curve, Line, Place};
 use warploom_report::{
-    AppTime, Baseline, Column, Fact, Iteration, Kernel, Listing, Page, Run, RunnerUp, Section, Strategies,
-    Suite, Table, Trial, TriedSubject, Tuned,
+    AppTime, Baseline, Column, Fact, Farm, Iteration, Kernel, Listing, Page, Run, RunnerUp, Section,
+    Strategies, Suite, Table, Trial, TriedSubject, Tuned,
 };
 
 /// Markup that may occur in a file and must not reach a page unescaped.
@@ -102,6 +102,24 @@ fn strategies() -> Strategies {
     }
 }
 
+fn farm() -> Farm {
+    let line = |name: &str, rate| Line { name: name.to_owned(), points: vec![(0.5, rate), (1.5, rate)] };
+    let place = |at, value| Place { at, value, deviation: 0.0 };
+    Farm {
+        title: "The farm at farm.json".to_owned(),
+        headline: "120 trials of 1 problem by 2 workers in 2.0 hours".to_owned(),
+        facts: vec![Fact::new("server", "farm.json")],
+        unit: "hours".to_owned(),
+        rates: vec![line("all workers", 12.0), line("worker 1 on gpu1", 8.0)],
+        workers: Table {
+            columns: vec![Column::text("host"), Column::numbers("spilled")],
+            rows: vec![vec!["gpu1".to_owned(), "3".to_owned()]],
+        },
+        seconds: 7200,
+        bests: vec![Curve { name: "blur".to_owned(), places: vec![place(1, 2.5), place(900, 1.0)] }],
+    }
+}
+
 fn page(sections: Vec<Section>) -> Page {
     Page {
         title: "Warploom on H200".to_owned(),
@@ -128,6 +146,12 @@ fn a_page_of_both_kinds() {
 #[test]
 fn a_page_of_strategies() {
     let html = page(vec![Section::Strategies(Box::new(strategies()))]).to_html();
+    insta::assert_snapshot!(without_style(&html));
+}
+
+#[test]
+fn a_page_of_a_farm() {
+    let html = page(vec![Section::Farm(Box::new(farm()))]).to_html();
     insta::assert_snapshot!(without_style(&html));
 }
 
@@ -192,10 +216,14 @@ fn nothing_from_outside_is_markup() {
     (strategies.title, strategies.caption, strategies.about_speeds) = (hostile(), hostile(), hostile());
     strategies.subjects[0].name = hostile();
     strategies.subjects[0].curves[0].name = hostile();
+    let mut farm = farm();
+    (farm.title, farm.headline, farm.unit) = (hostile(), hostile(), hostile());
+    (farm.rates[0].name, farm.bests[0].name, farm.workers.rows[0][0]) = (hostile(), hostile(), hostile());
     let sections = vec![
         Section::Suite(suite),
         Section::Tuned(Box::new(tuned)),
         Section::Strategies(Box::new(strategies)),
+        Section::Farm(Box::new(farm)),
     ];
     let mut page = page(sections);
     page.title = hostile();
@@ -223,6 +251,7 @@ fn every_tag_is_closed() {
         Section::Suite(suite()),
         Section::Tuned(Box::new(tuned())),
         Section::Strategies(Box::new(strategies())),
+        Section::Farm(Box::new(farm())),
     ];
     let html = page(sections).to_html();
     let mut open: Vec<&str> = Vec::new();

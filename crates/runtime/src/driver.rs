@@ -58,8 +58,11 @@ fn attempts() -> Vec<Attempt> {
     names.into_iter().map(attempt).collect()
 }
 
-/// The number of devices.
-pub(crate) fn count() -> Result<usize, Error> {
+/// The number of devices that the driver shows.
+///
+/// # Errors
+/// If there is no driver, or it cannot count them.
+pub fn count() -> Result<usize, Error> {
     start()?;
     let count = result::device::get_count().doing("count its devices")?;
     Ok(usize::try_from(count).unwrap_or_default())

@@ -117,7 +117,7 @@ pub mod cuda {
 
 pub use caller::{DeviceBytes, DeviceBytesMut};
 pub use capture::is_capturing;
-pub use driver::driver_version;
+pub use driver::{count as device_count, driver_version};
 pub use error::{Attempt, Error};
 pub use executable::{Executable, POISON};
 pub use gpu::Gpu;

@@ -155,12 +155,21 @@ pub struct LaunchCost {
     pub graph_node_us: f64,
 }
 
+/// The most bytes in the name of a device.
+const LONGEST_NAME: usize = 1024;
+
 /// A device description that is malformed or impossible.
 #[derive(Debug, Error)]
 pub enum DeviceError {
     /// The text is not the JSON of a device.
     #[error("this is not the description of a device")]
     Json(#[from] serde_json::Error),
+    /// A name that is empty, too long or of several lines.
+    #[error("the name of a device has {bytes} bytes; it must be one line of 1 to {LONGEST_NAME} bytes")]
+    Name {
+        /// The length of the name.
+        bytes: usize,
+    },
     /// A number that must be positive is zero, negative or not finite.
     #[error("device `{device}`: `{field}` is {value}, but must be positive")]
     NotPositive {
@@ -215,12 +224,16 @@ impl Device {
         Ok(serde_json::to_string_pretty(self)?)
     }
 
-    /// Checks that every number is positive and that no two limits contradict each other.
+    /// Checks that the name is one short line, that every number is positive and that no two limits contradict each other.
     ///
     /// # Errors
     ///
     /// If a field fails; the error names the first one.
     pub fn validate(&self) -> Result<(), DeviceError> {
+        let name = &self.name;
+        if name.trim().is_empty() || name.len() > LONGEST_NAME || name.contains(['\n', '\r']) {
+            return Err(DeviceError::Name { bytes: name.len() });
+        }
         let bad = |value: f64| !(value.is_finite() && value > 0.0);
         if let Some((field, value)) = self.positive_fields().into_iter().find(|&(_, value)| bad(value)) {
             return Err(DeviceError::NotPositive { device: self.name.clone(), field, value });
@@ -336,6 +349,20 @@ mod tests {
         let mut device = h200();
         device.threads.grid_dims[2] = 0;
         assert!(device.validate().unwrap_err().to_string().contains("`threads.grid_dims`"));
+    }
+
+    #[test]
+    fn names_are_one_short_line() {
+        let named = |name: &str| Device { name: name.to_owned(), ..h200() }.validate();
+        for (name, bytes) in [("", 0), (" ", 1), ("evil\nname", 9), ("a\rb", 3), (&*"x".repeat(1025), 1025)] {
+            let error = named(name).unwrap_err().to_string();
+            let start =
+                format!("the name of a device has {bytes} bytes; it must be one line of 1 to 1024 bytes");
+            assert_eq!(error, start);
+        }
+        named(&"x".repeat(1024)).unwrap();
+        let json = h200().to_json().unwrap().replace("\"H200\"", "\"a\\nb\"");
+        assert!(matches!(Device::from_json(&json), Err(DeviceError::Name { bytes: 3 })));
     }
 
     #[test]

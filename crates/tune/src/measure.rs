@@ -9,6 +9,9 @@
 //! A candidate may have [`Check`]s: the same pipeline at sizes for which the expected outputs are
 //! known. Its schedule is then also built for those sizes, and the outputs are compared.
 //!
+//! Processes that do only one of the two call [`build`] or [`run`] themselves: what was [`Built`] can be
+//! stored and sent.
+//!
 //! Candidates compile and run either in this process ([`compile_here`], [`GpuMachine`]) or in
 //! separate processes that may crash or be killed ([`worker`](crate::worker)).
 
@@ -49,7 +52,8 @@ pub(crate) use parts::by_parts;
 pub use check::Check;
 pub use failure::Failure;
 pub use gpu::GpuMachine;
-pub use prepare::versions;
+pub use judge::run;
+pub use prepare::{Built, build, versions};
 pub use subject::Subject;
 
 /// Stack size of worker threads. Lowering and compiling recurse as deeply as expressions nest.

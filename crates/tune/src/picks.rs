@@ -27,6 +27,15 @@ pub struct Pick {
     pub measured_us: f64,
 }
 
+/// The picks of a model, and what could not be used.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Picks {
+    /// One pick per pipeline and size.
+    pub picks: Vec<Pick>,
+    /// Samples of these pipelines whose sizes or schedules this version does not accept: no pick is among them.
+    pub unusable: usize,
+}
+
 /// Whether a random pipeline with this structural hash is never trained on.
 pub fn is_held_out(pipeline: u128) -> bool {
     pipeline.is_multiple_of(HELD_OUT)
@@ -39,7 +48,7 @@ pub fn picks(
     device: &Device,
     model: &dyn CostModel,
     wanted: &dyn Fn(&Pipeline) -> bool,
-) -> Vec<Pick> {
+) -> Picks {
     let mut groups: BTreeMap<(u128, String), (&Pipeline, Vec<&Sample>)> = BTreeMap::new();
     for (shard, sample) in shards.iter().flat_map(|shard| shard.samples.iter().map(move |one| (shard, one))) {
         let Some(pipeline) = shard.pipelines.get(&sample.pipeline).filter(|pipeline| wanted(pipeline)) else {
@@ -50,16 +59,31 @@ pub fn picks(
             groups.entry(key).or_insert_with(|| (pipeline, Vec::new())).1.push(sample);
         }
     }
-    let groups = groups.values().filter(|(_, samples)| samples.len() >= LEAST_SAMPLES);
-    groups.filter_map(|(pipeline, samples)| pick(pipeline, samples, device, model)).collect()
+    let mut found = Picks::default();
+    for (pipeline, samples) in groups.values().filter(|(_, samples)| samples.len() >= LEAST_SAMPLES) {
+        found.picks.extend(pick(pipeline, samples, device, model, &mut found.unusable));
+    }
+    found
 }
 
-fn pick(pipeline: &Pipeline, samples: &[&Sample], device: &Device, model: &dyn CostModel) -> Option<Pick> {
+fn pick(
+    pipeline: &Pipeline,
+    samples: &[&Sample],
+    device: &Device,
+    model: &dyn CostModel,
+    unusable: &mut usize,
+) -> Option<Pick> {
     let request = samples.first()?.sizes.realise(pipeline);
-    let problem = Problem::new(pipeline, &request, device).ok()?;
+    let Ok(problem) = Problem::new(pipeline, &request, device) else {
+        *unusable += samples.len();
+        return None;
+    };
     let featurizer = Featurizer::new(&problem);
     let times = samples.iter().filter_map(|sample| {
-        let schedule = Schedule::parse(&sample.schedule, pipeline).ok()?;
+        let Ok(schedule) = Schedule::parse(&sample.schedule, pipeline) else {
+            *unusable += 1;
+            return None;
+        };
         // The features of a rewritten pipeline are others.
         let legal = schedule.rewrites.is_empty() && problem.is_legal(&schedule);
         let measured_us = sample.times.filter(|times| legal && times.min > 0.0)?.min;

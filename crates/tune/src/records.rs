@@ -65,7 +65,7 @@ pub struct Records {
 /// The key of a problem: a pipeline at fixed sizes on a device, built by specific versions. Trials
 /// are comparable only within one problem.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-pub struct ProblemId(i64);
+pub struct ProblemId(pub i64);
 
 /// A schedule and its result.
 #[derive(Clone, PartialEq, Debug)]
@@ -211,8 +211,7 @@ impl Records {
     /// If it cannot be stored.
     pub fn record(&mut self, problem: ProblemId, trial: &Trial) -> Result<bool, RecordsError> {
         self.change(|change| {
-            change.hold_problem(problem.0)?;
-            let new = rows::insert(change, problem, trial)?.is_some();
+            let new = record_in(change, problem, trial)?.is_some();
             claims::release(change, problem, &schedule_hash(&trial.sample.schedule))?;
             claims::renew(change)?;
             Ok(new)
@@ -236,6 +235,14 @@ impl Records {
             Some(problem) => self.select(which::OF_PROBLEM, values![problem.0]),
             None => self.select(which::ALL, &[]),
         }
+    }
+
+    /// The trials of a problem that were recorded after the one with a row id, in order.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn trials_after(&self, problem: ProblemId, id: i64) -> Result<Vec<Trial>, RecordsError> {
+        self.select(which::AFTER, values![problem.0, id])
     }
 
     /// One trial by its row id; `None` if there is no such row.
@@ -262,13 +269,15 @@ impl Records {
         Ok(self.select(which::OF_SCHEDULE, values![problem.0, schedule_hash(schedule)])?.pop())
     }
 
-    /// Stores the time of a trial from the final rounds, in microseconds.
+    /// Stores the times of trials from the final rounds, in microseconds: all or none.
     ///
     /// # Errors
-    /// If it cannot be stored.
-    pub fn set_retimed(&mut self, trial: i64, microseconds: f64) -> Result<(), RecordsError> {
+    /// If they cannot be stored.
+    pub fn set_retimed(&mut self, times: &[(i64, f64)]) -> Result<(), RecordsError> {
         let update = "UPDATE trials SET retimed_us = $2 WHERE id = $1";
-        self.change(|change| change.execute(update, values![trial, microseconds]).map(drop))
+        self.change(|change| {
+            times.iter().try_for_each(|(trial, us)| change.execute(update, values![*trial, *us]).map(drop))
+        })
     }
 
     /// Replaces the status of a trial whose results turned out to be wrong, or that can no longer
@@ -291,6 +300,11 @@ impl Records {
         let hash = rows::hexadecimal(pipeline.structural_hash());
         let stored = self.read(rows::PIPELINE, values![hash], |row| row.get::<Vec<u8>>(0))?;
         Ok(rows::key(pipeline, stored.first().map(Vec::as_slice), self.place()))
+    }
+
+    /// The versions that machine code depends on, as one text: the key of problems.
+    pub fn that_matter(versions: &[String]) -> String {
+        rows::that_matter(versions)
     }
 
     /// The stored pipeline with this [key](Records::key), if any.
@@ -345,8 +359,21 @@ impl Records {
     }
 }
 
+/// Stores a trial in a transaction, and returns its row id; `None` if its schedule has one already.
+///
+/// # Errors
+/// If it cannot be stored.
+pub fn record_in(
+    change: &mut dyn Change,
+    problem: ProblemId,
+    trial: &Trial,
+) -> Result<Option<i64>, RecordsError> {
+    change.hold_problem(problem.0)?;
+    rows::insert(change, problem, trial)
+}
+
 /// The hash that identifies a schedule within a problem, in hexadecimal.
-pub(crate) fn schedule_hash(text: &str) -> String {
+pub fn schedule_hash(text: &str) -> String {
     rows::hexadecimal(xxh3_128(text.as_bytes()))
 }
 

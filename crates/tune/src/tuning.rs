@@ -7,13 +7,15 @@
 //! the end they time the best candidates in interleaved rounds, so that noise does not decide the
 //! winner.
 
+mod crew;
 mod finals;
 mod full_check;
+mod member;
 mod session;
 mod unusable;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -28,6 +30,8 @@ use crate::landscape::LandscapeError;
 use crate::measure::{Check, MeasureError, Subject};
 use crate::records::{RecordsError, Trial};
 
+pub use crew::{Crew, FinalRounds, Finals, Order, Wanted};
+pub use member::{Assigned, Member, Nobody, build_assigned, refused, refused_by_compiler};
 pub(crate) use session::{Proposal, Session};
 
 /// What to tune, and how to find schedules for it.
@@ -48,6 +52,21 @@ pub struct Task<'a> {
     pub deadline: Option<Instant>,
     /// When it becomes true, tuning stops after the current trial.
     pub stop: &'a AtomicBool,
+}
+
+impl Task<'_> {
+    /// The reason to stop now, if there is one.
+    fn ended(&self) -> Option<Ended> {
+        let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        match self.is_stopped() {
+            true => Some(Ended::Stopped),
+            false => late.then_some(Ended::TimeLimit),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 }
 
 /// A progress event of tuning.

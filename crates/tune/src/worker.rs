@@ -39,7 +39,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-pub use bench::{Bench, BenchOptions, OpenBench};
+pub use bench::{Bench, BenchOptions, OpenBench, versions_of};
 pub use compilers::Compilers;
 pub use fake::Fake;
 pub use machine::ProcessMachine;

@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use warploom_codegen::build::{BuildError, build_with};
 use warploom_codegen::cuda::{Build, describe, print};
-use warploom_codegen::export::{CodeKind, Compiled, Manifest, ManifestError, header, named, source};
+use warploom_codegen::export::{
+    CodeKind, Compiled, LONGEST_STEM, Manifest, ManifestError, header, named, source,
+};
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
-use warploom_lang::files::{NAME, write_whole};
+use warploom_lang::files::write_whole;
 use warploom_runtime::nvrtc::{self, Arch, Image};
 use warploom_schedule::schedule::{Problem, RewrittenError, Schedule};
 use warploom_target::{ComputeCapability, Device};
@@ -26,7 +28,7 @@ use warploom_tune::cache::compile_program;
 #[derive(Clone, Default, Debug)]
 pub struct ExportOptions {
     /// The name of the package, which its files, C functions and kernels begin with; the pipeline's
-    /// name if `None`. Two packages of one pipeline, such as for two sizes, can be linked together
+    /// name if `None`, shortened if it is too long for the name of a file. Two packages of one pipeline, such as for two sizes, can be linked together
     /// if they have different names.
     pub name: Option<String>,
     /// Devices to compile for besides the one that the schedule was made for. The package chooses
@@ -34,12 +36,28 @@ pub struct ExportOptions {
     pub also_for: Vec<Device>,
 }
 
+impl ExportOptions {
+    /// Checks what does not depend on the kernels, so that it can be known before a search.
+    ///
+    /// # Errors
+    /// If the name is too long.
+    pub fn check(&self) -> Result<(), ExportError> {
+        match self.name.as_ref().map_or(0, String::len) {
+            bytes if bytes > LONGEST_STEM => Err(ExportError::LongName { bytes }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Why a package could not be made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The name of the package is too long.
-    #[error("the name of a package has {bytes} bytes, but a name may have at most {}; choose a shorter one", NAME.most)]
+    /// The name of the package is too long for the names of its files.
+    #[error(
+        "the name of a package has {bytes} bytes, but its files and functions are named so, and a name may have at most \
+         {LONGEST_STEM}; choose a shorter one"
+    )]
     LongName {
         /// The length of the name.
         bytes: usize,
@@ -109,9 +127,7 @@ impl Package {
         options: &ExportOptions,
     ) -> Result<Package, ExportError> {
         let (pipeline, made_for, also_for) = (problem.pipeline(), problem.device(), &options.also_for);
-        if let Some(name) = options.name.as_ref().filter(|name| name.len() as u64 > NAME.most) {
-            return Err(ExportError::LongName { bytes: name.len() });
-        }
+        options.check()?;
         check_devices(problem, schedule, program, also_for)?;
         let rewritten = problem.rewritten(&schedule.rewrites)?;
         let program = named(program, options.name.as_deref().unwrap_or(pipeline.name()));

@@ -26,7 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "tune",
         &["target", "lang", "interp", "schedule", "codegen", "sim", "cost", "strategy", "search", "runtime"],
     ),
-    ("farm", &["target", "lang", "tune"]),
+    ("farm", &["target", "lang", "schedule", "cost", "runtime", "tune"]),
     ("randpipe", &["lang"]),
     ("tensor", &["lang"]),
     ("fuzz", &["randpipe", "sim", "interp", "schedule", "codegen", "lang", "target"]),

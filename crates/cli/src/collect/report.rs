@@ -49,14 +49,15 @@ pub(super) fn print(
         return report::json(out, "warploom.collect/2", &object(summary, device, place, arguments.seed));
     }
     let head = format!(
-        "{} samples of {} pipelines on {}, seed {}, in {:.0} s: {:.1} per second, {} in {place}\n",
+        "{} samples of {} pipelines on {}, seed {}, in {:.0} s: {:.1} per second, {} in {}\n",
         summary.samples,
         summary.pipelines,
         device.name,
         arguments.seed,
         summary.seconds,
         summary.rate(),
-        show::bytes(summary.bytes)
+        show::bytes(summary.bytes),
+        show::path(&place)
     );
     let rows = [
         ("measured", summary.measured, summary.samples),

@@ -148,7 +148,7 @@ impl Report {
             show::bytes(self.workspace_bytes)
         );
         let rows: Vec<Vec<String>> = self.kernels.iter().map(Kernel::cells).collect();
-        let files: String = self.files.iter().map(|file| format!("{file}\n")).collect();
+        let files = show::paths(&self.files);
         let separator = if files.is_empty() { "" } else { "\n" };
         let idle = self.idle.as_ref().map(|idle| format!("\nnote: {idle}\n")).unwrap_or_default();
         head + &table::whole(&titles, &rows) + &idle + separator + &files

@@ -97,7 +97,7 @@ impl Replayed {
     fn text(&self) -> String {
         let Replayed { file, outcome, before, message } = self;
         let message = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
-        format!("{} {outcome} (was {before}){message}\n", file.display())
+        format!("{} {outcome} (was {before}){message}\n", show::path(file))
     }
 }
 

@@ -122,7 +122,7 @@ impl Written {
         match (&self.file, self.funcs) {
             (Some(file), Some((before, after))) => {
                 let unfinished = if self.out_of_time { ", not fully reduced" } else { "" };
-                let file = file.display();
+                let file = show::path(file);
                 text += &format!(
                     "  {} of {before}{unfinished}: {file}\n  warploom fuzz --replay {file}\n",
                     show::count(after, "Func")

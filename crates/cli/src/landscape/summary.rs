@@ -99,7 +99,7 @@ impl Summary {
         let (pipeline, device) = (visible(pipeline), visible(device));
         let mut text = format!(
             "{}: {pipeline} at {} on {device}, {dates}\n\n{}\naxes    {}\nlimits  {limits}\npoints  {points}",
-            file.display(),
+            show::path(file),
             outputs.join(", "),
             self.template,
             axes.join(", "),

@@ -3,10 +3,14 @@
 use std::io::Read;
 use std::path::Path;
 
+#[cfg(feature = "farm")]
+use warploom::farm::history::History;
 use warploom::lang::files;
 use warploom::records;
 use warploom::tune::records::{Problem, Records, Trial};
 
+#[cfg(feature = "farm")]
+use super::farm;
 use crate::date;
 use crate::error::Error;
 use crate::show;
@@ -28,8 +32,13 @@ pub(super) struct Source {
 }
 
 pub(super) enum Content {
-    /// A records database, and its problems.
-    Records { records: Records, problems: Vec<Tried> },
+    /// A records database, its problems, and what a farm's workers have done if it is on a server.
+    Records {
+        records: Records,
+        problems: Vec<Tried>,
+        #[cfg(feature = "farm")]
+        farm: Option<History>,
+    },
     /// Results of the suite.
     Suite(Box<Results>),
     /// Results of the set of operators.
@@ -142,7 +151,12 @@ fn read_records(path: &Path) -> Result<Content, Error> {
         let trials = records.trials(Some(problem.id))?;
         problems.push(Tried { problem, trials });
     }
-    Ok(Content::Records { records, problems })
+    Ok(Content::Records {
+        records,
+        problems,
+        #[cfg(feature = "farm")]
+        farm: farm::read(path)?,
+    })
 }
 
 fn read_results(file: &str, bytes: &[u8]) -> Result<Content, Error> {

@@ -47,7 +47,7 @@ pub(super) fn section(
     let runner_up = winner.zip(best.get(1)).zip(pipeline.as_ref());
     let floor = pipeline.as_ref().and_then(|pipeline| pipeline.as_ref().ok());
     Ok(Tuned {
-        title: format!("{}{}", problem.name, sizes(problem)),
+        title: title(problem),
         facts: facts(source, tried, finished.len()),
         trials: trials.iter().map(trial).collect(),
         winner: number,
@@ -60,6 +60,11 @@ pub(super) fn section(
         runner_up: runner_up.map(|((winner, second), pipeline)| compared(winner, second, pipeline)),
         listing: winner.zip(explained).map(|(winner, explained)| listing(winner, explained)),
     })
+}
+
+/// The pipeline and its sizes.
+pub(super) fn title(problem: &Problem) -> String {
+    format!("{}{}", problem.name, sizes(problem))
 }
 
 /// The pipeline of a trial, or why there is none.

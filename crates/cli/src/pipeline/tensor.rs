@@ -100,14 +100,14 @@ fn sizes_of_files(definition: &Definition, files: &[String]) -> Result<Sizes, Er
     let unbuilt = App::new(definition.name(), |_| Pipeline::new("", []));
     let mut shapes = Vec::new();
     for (name, file) in inputs::assign(&unbuilt, Kind::Input, &names, files)? {
-        let (buffer, file, _) = channels::read(file)?;
-        shapes.push((name, shape(laid_out(definition, name, file, buffer)?.region())));
+        shapes.push((name, shape(of_file(definition, name, file)?.region())));
     }
     sizes_of(definition, &shapes)
 }
 
 /// The content of a file with the dimensions of a tensor, whose declaration may have numbers.
-fn laid_out(definition: &Definition, name: &str, file: &str, buffer: Buffer) -> Result<Buffer, Error> {
+fn of_file(definition: &Definition, name: &str, file: &str) -> Result<Buffer, Error> {
+    let (buffer, file, is_converted) = channels::read(file)?;
     let tensors = definition.tree().params.iter().filter(|param| !param.ty.dims.is_empty());
     let mut named = tensors.zip(definition.inputs());
     let Some((param, name)) = named.find(|(_, known)| known == name) else { return Ok(buffer) };
@@ -119,7 +119,12 @@ fn laid_out(definition: &Definition, name: &str, file: &str, buffer: Buffer) -> 
     let known: Vec<Option<i64>> = known.collect();
     let (ty, dimensions) = (param.ty.scalar.lang(), known.len());
     let input = InputDecl { name, ty, dimensions, storage_order: (0..dimensions).collect() };
-    inputs::laid_out(definition.name(), &Layout::with(&input, known), file, buffer)
+    let layout = Layout::of_tensor(&input, known);
+    let buffer = match inputs::is_array(file) || is_converted {
+        true => buffer,
+        false => channels::fitted(buffer, file, definition.name(), &layout)?,
+    };
+    inputs::laid_out(definition.name(), &layout, file, buffer)
 }
 
 fn sizes_of(definition: &Definition, shapes: &[(&str, Vec<i64>)]) -> Result<Sizes, Error> {

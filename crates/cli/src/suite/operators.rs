@@ -65,6 +65,11 @@ pub(super) fn apps(patterns: &[String]) -> Result<Vec<App>, Error> {
     Ok(chosen(operators(), patterns)?.iter().map(Operator::app).collect())
 }
 
+/// The operators that match one of the patterns.
+pub(crate) fn chosen_rows(patterns: &[String]) -> Result<Vec<Operator>, Error> {
+    chosen(operators(), patterns)
+}
+
 /// Takes over what an earlier run has left in the folder: valid results of the rows that are chosen, and all of others.
 fn continue_from(report: &mut Report, folder: &Path, chosen: &[Operator]) -> Result<(), Error> {
     let Some(earlier) = Report::read(folder, &report.mode)? else { return Ok(()) };

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use warploom::codegen::export::file_stem;
 use warploom::target::Device;
 use warploom_report::geometric_mean;
 
@@ -134,7 +135,8 @@ impl Report {
         let name = |extension: &str| format!("suite-{}.{extension}", self.mode);
         let mut files = vec![(name("json"), json), (name("md"), self.markdown().into_bytes())];
         for row in self.apps.iter().filter(|row| !row.timed.schedule.is_empty()) {
-            files.push((format!("{}.schedule", row.app), row.timed.schedule.clone().into_bytes()));
+            files
+                .push((format!("{}.schedule", file_stem(&row.app)), row.timed.schedule.clone().into_bytes()));
         }
         write_files(folder, files)
     }

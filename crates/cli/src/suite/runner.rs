@@ -23,11 +23,11 @@ use warploom::tune::worker::{Bench, OpenBench};
 
 use super::timed::Timed;
 use super::{Arguments, Mode, Set, Sizes};
-use crate::backend::read_schedule;
+use crate::backend::{problem, read_legal};
 use crate::error::Error;
 use crate::pipeline;
 use crate::progress::Progress;
-use crate::tune::{Start, Tunable, basis_of, kind, range_of, stop_on_interrupt};
+use crate::tune::{Start, Tunable, basis_of, kind, range_of, stop_on_interrupt, why_nothing};
 
 /// Everything that the apps of one run share.
 pub(super) struct Runner<'a> {
@@ -188,11 +188,16 @@ impl Arguments {
         let tuned = match self.mode {
             Mode::Manual => {
                 let file = self.schedules.join(format!("{stem}.schedule"));
-                let schedule = read_schedule(&file, &asked.pipeline)?;
-                return Ok(Found::Schedule((schedule, Origin::Given, None)));
+                let problem = problem(&asked.pipeline, &asked.request, bench.device)?;
+                return match read_legal(&file, &problem) {
+                    Ok(schedule) => Ok(Found::Schedule((schedule, Origin::Given, None))),
+                    // The other apps may have better ones.
+                    Err(error @ Error::Illegal { .. }) => Ok(Found::Nothing(error.to_string())),
+                    Err(error) => Err(error),
+                };
             }
             Mode::Default => {
-                let problem = crate::backend::problem(&asked.pipeline, &asked.request, bench.device)?;
+                let problem = problem(&asked.pipeline, &asked.request, bench.device)?;
                 return Ok(Found::Schedule((Schedule::default_for(&problem), Origin::Default, None)));
             }
             Mode::OneShot => return Ok(one_shot(task, bench).map_or_else(Found::Nothing, Found::Schedule)),
@@ -213,7 +218,10 @@ impl Arguments {
             // A later run continues with the operators that have no row, and would keep the best of a few candidates.
             _ if stopped && self.set == Set::Operators => Found::Interrupted,
             None if stopped => Found::Interrupted,
-            None => Found::Nothing(format!("{} schedules were tried and none is valid", tuned.progress.done)),
+            None => {
+                let tried = tuned.progress.done.max(tuned.shown.len());
+                Found::Nothing(why_nothing(&tuned.ended, tried, "schedule", &asked.name))
+            }
             Some(winner) => {
                 let found = (winner.schedule.clone(), winner.trial.sample.origin, winner.trial.predicted_us);
                 Found::Tuned(winner.schedule.to_text(&asked.pipeline), found, Box::new(tuned))

@@ -185,6 +185,7 @@ impl Contest<'_> {
         self.progress.set_message(tried.name.clone());
         let Runner { bench, records, start, stop, .. } = runner;
         bench.with(|bench| {
+            self.arguments.comparing.spaces.check(&tried.asked, bench.device)?;
             let tunable = Tunable::new(&tried.asked, bench.device, self.arguments.seed)?;
             let task = self.arguments.task(&tunable, start, stop, None);
             let space = match self.strategies.iter().any(|contender| contender.strategy != MODEL) {

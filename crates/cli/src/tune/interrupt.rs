@@ -17,6 +17,12 @@ pub(crate) fn stop_on_interrupt() -> &'static AtomicBool {
     ))
 }
 
+/// The same for a worker of a farm, whose run goes on elsewhere.
+#[cfg(all(feature = "farm", unix))]
+pub(crate) fn stop_working() -> &'static AtomicBool {
+    stop_and_say(Some("\nfinishing the current candidates; other workers go on with the rest"))
+}
+
 /// The same for a command that has nothing to finish.
 pub(crate) fn stop_watching() -> &'static AtomicBool {
     stop_and_say(None)

@@ -42,18 +42,39 @@ impl Measuring {
         }
     }
 
+    /// Whether the GPU is a fake one.
+    pub(crate) fn is_fake(&self) -> bool {
+        self.fake.is_some()
+    }
+
+    /// The fake device, if there is one.
+    pub(crate) fn fake(&self) -> Option<Fake> {
+        self.fake.clone()
+    }
+
+    /// The number of processes that compile; `None` if it is not said.
+    pub(crate) fn threads(&self) -> Option<usize> {
+        (self.threads > 0).then_some(self.threads)
+    }
+
+    /// The time limits of compiling and running.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience { compile: self.compile_timeout, run: self.run_timeout, ..Patience::default() }
+    }
+
     /// Starts the worker processes that own the GPU and compile for it.
     pub(crate) fn open(&self) -> Result<OpenBench, Error> {
+        self.open_on(&self.gpu)
+    }
+
+    /// The same on other GPUs than those of the command line.
+    pub(crate) fn open_on(&self, gpus: &[usize]) -> Result<OpenBench, Error> {
         let program = std::env::current_exe()?;
         let options = BenchOptions {
             worker: Some(WorkerProgram::new(program, [OsString::from("worker")])),
-            gpus: self.gpu.clone(),
+            gpus: gpus.to_vec(),
             fake: self.fake.clone(),
-            patience: Patience {
-                compile: self.compile_timeout,
-                run: self.run_timeout,
-                ..Patience::default()
-            },
+            patience: self.patience(),
             threads: self.threads,
         };
         OpenBench::open(&options).map_err(|error| match error {

@@ -23,6 +23,21 @@ use crate::show;
 use crate::sizes::Sizes;
 use crate::table::{self, Align};
 
+/// Why a run that tried so many schedules or points has no result.
+pub(crate) fn why_nothing(ended: &Ended, tried: usize, thing: &str, name: &str) -> String {
+    match (ended, tried) {
+        (Ended::TimeLimit, 0) => {
+            format!(
+                "the time limit ended the run before any {thing} of `{name}` was measured; give it more time"
+            )
+        }
+        (Ended::Stopped, 0) => format!("the run was stopped before any {thing} of `{name}` was measured"),
+        (_, 0) => format!("no {thing} of `{name}` could be tried"),
+        (_, 1) => format!("1 {thing} of `{name}` was tried and is not valid"),
+        _ => format!("{} of `{name}` were tried and none is valid", show::count(tried, thing)),
+    }
+}
+
 /// A trial, as reports show it.
 #[derive(Serialize)]
 pub(crate) struct TrialReport {
@@ -244,7 +259,10 @@ impl Report {
         let trials = show::count(done, "new trial");
         let mut text = format!(
             "{}{} on {}: {head}{checked}; {trials}, {invalid} invalid{why}, in {}\n",
-            self.app, self.sizes, self.device, self.records
+            self.app,
+            self.sizes,
+            self.device,
+            show::path(&self.records)
         );
         text += &self.exploration.as_ref().map(Exploration::text).unwrap_or_default();
         if !tuned.shown.is_empty() {
@@ -258,7 +276,7 @@ impl Report {
                 .map(|basis| format!("the best is predicted by {basis}\n"))
                 .unwrap_or_default();
         }
-        let files: String = self.files.iter().map(|file| format!("{file}\n")).collect();
+        let files = show::paths(&self.files);
         if files.is_empty() { text } else { format!("{text}\n{files}") }
     }
 }

@@ -8,11 +8,13 @@ use serde::Serialize;
 use warploom::lang::Pipeline;
 use warploom::schedule::schedule::Schedule;
 use warploom::search::points::Open;
+use warploom::target::Device;
 use warploom::tune::explore::{self, ExploreOptions, Explored};
 use warploom::tune::tuning::Tally;
 
-use crate::backend::read_schedule;
+use crate::backend::{problem, read_legal, read_written};
 use crate::error::{Error, Kind};
+use crate::pipeline::Subject;
 use crate::show;
 
 /// The strategy that chooses what is measured, and where it may look.
@@ -59,6 +61,11 @@ enum Axes {
 }
 
 impl Exploring {
+    /// Checks the given schedules, so that what is wrong with one names the line of its file.
+    pub(super) fn check(&self, asked: &Subject, device: &Device) -> Result<(), Error> {
+        self.spaces.check(asked, device)
+    }
+
     /// The options of the strategy; `None` if there is no strategy.
     pub(super) fn options(&self, pipeline: &Pipeline, seed: u64) -> Result<Option<ExploreOptions>, Error> {
         let Some(strategy) = &self.strategy else { return Ok(None) };
@@ -76,9 +83,18 @@ impl Exploring {
 }
 
 impl Spaces {
+    /// Checks the given schedules, so that what is wrong with one names the line of its file.
+    pub(crate) fn check(&self, asked: &Subject, device: &Device) -> Result<(), Error> {
+        if self.template.is_empty() {
+            return Ok(());
+        }
+        let problem = problem(&asked.pipeline, &asked.request, device)?;
+        self.template.iter().try_for_each(|file| read_legal(file, &problem).map(drop))
+    }
+
     /// The part of the options that says where to look.
     pub(crate) fn options(&self, pipeline: &Pipeline) -> Result<ExploreOptions, Error> {
-        let read = |file: &PathBuf| read_schedule(file, pipeline);
+        let read = |file: &PathBuf| read_written(file, pipeline).map(|written| written.schedule);
         let given: Vec<Schedule> = self.template.iter().map(read).collect::<Result<_, _>>()?;
         Ok(ExploreOptions {
             given,

@@ -113,6 +113,33 @@ fn a_case_brings_its_sizes() {
 }
 
 #[test]
+fn positions_beyond_all_indices_are_refused() {
+    let place = place_with("blur");
+    let ends = "9223372036854775807:67x48,output=64x48";
+    for (boxes, sentence) in [
+        (format!("input={ends}"), "`input` has positions from 9223372036854775807 to 9223372036854775807"),
+        (
+            "input=66x48,output=9223372036854775800:64x48".to_owned(),
+            "`output` has positions from 9223372036854775800 to 9223372036854775807",
+        ),
+        (
+            "input=-9223372036854775808:67x48,output=64x48".to_owned(),
+            "`input` has positions from -9223372036854775808",
+        ),
+        ("input=9223372036854775807:0x48,output=64x48".to_owned(), "every extent must be from 1 to 2^30"),
+        ("input=9223372036854775807:9223372036854775807x48,output=64x48".to_owned(), "`input` has extent"),
+        ("input=9223372036854775807:-9223372036854775808x48,output=64x48".to_owned(), "`input` has extent"),
+    ] {
+        for command in ["compile blur.json --schedule default", "run blur.json --generate", "graph blur.json"]
+        {
+            let ran = place.run(&format!("{command} --size {boxes}"));
+            assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{command} {boxes}: {}", ran.err);
+            assert!(ran.err.contains(sentence), "{command} {boxes}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
 fn mistakes_are_said() {
     let place = place_with("blur");
     fs::write(place.path("bad.json"), "{}").unwrap();

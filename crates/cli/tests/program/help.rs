@@ -40,8 +40,11 @@ pub const COMMANDS: [&str; 30] = [
 const TRAINING: [&str; 3] = ["collect", "train", "evaluate"];
 
 /// Those that only a program with the feature `farm` has.
-pub const FARM: &[&str] =
-    if cfg!(all(feature = "farm", unix)) { &["farm", "farm start", "farm stop"] } else { &[] };
+pub const FARM: &[&str] = if cfg!(all(feature = "farm", unix)) {
+    &["farm", "farm start", "farm worker", "farm status", "farm stop"]
+} else {
+    &[]
+};
 
 /// Those that say more where the program can train.
 const LONGER_WITH_TRAIN: [&str; 3] = ["", "tune", "suite"];

@@ -73,6 +73,33 @@ fn pipes_are_not_waited_for() {
 }
 
 #[test]
+fn folders_are_no_files() {
+    let place = Place::new();
+    for name in ["a", "a.json", "a.npy", "a.png"] {
+        fs::create_dir(place.path(name)).unwrap();
+    }
+    for (command, file) in [
+        ("compile a.json --size 8x8", "a.json"),
+        ("compile blur --device a.json", "a.json"),
+        ("compile blur --device h200 --model a", "a"),
+        ("compile blur --device h200 --fix a", "a"),
+        ("run harris --input a.npy -o b.npy", "a.npy"),
+        ("run harris --input a.png -o b.npy", "a.png"),
+        ("tune blur --fake fake --strategy random --template a", "a"),
+        ("tune blur --fake fake --init a", "a"),
+        ("landscape record blur --fake fake --dry-run --template a", "a"),
+        ("landscape show a", "a"),
+        ("suite --compare a --fake fake", "a"),
+    ] {
+        assert_eq!(
+            refusal(&place, command),
+            format!("error: {file} is a folder; give a file\n"),
+            "{command}"
+        );
+    }
+}
+
+#[test]
 fn deep_json_is_refused() {
     let place = Place::new();
     let deep = "[".repeat(1 << 20);

@@ -15,6 +15,8 @@ mod documents;
 mod examples;
 mod explain;
 mod exported;
+#[cfg(all(feature = "farm", unix))]
+mod farm;
 mod file;
 mod fuzz;
 mod golden;

@@ -90,6 +90,34 @@ fn names_that_no_text_can_hold_are_refused() {
     assert!(named.err.contains("the name of a package has 70000 bytes"), "{}", named.err);
 }
 
+/// A name of a pipeline may be longer than that of a file.
+#[test]
+fn long_names_are_shortened_for_files() {
+    let place = Place::new();
+    for letters in [232, 241, 300, 1024] {
+        let name = "p".repeat(letters);
+        fs::write(place.path("long.json"), pipeline(&name, ["x", "y", "r"], "total").to_json()).unwrap();
+        let flags = format!("{SIZE} --samples 2 --beam 2 --passes 1");
+        let tuned = place.run(&format!("tune long.json {flags} --top 1 --fake fake -o best"));
+        assert_eq!(tuned.code, 0, "{letters}: {}", tuned.err);
+        let compiled = place.run(&format!("compile long.json {flags} --device h200 -o out"));
+        assert_eq!(compiled.code, 0, "{letters}: {}", compiled.err);
+        // The folder stands for the schedule in it.
+        let ran = place.run(&format!("sim long.json {SIZE} --device h200 --schedule out"));
+        assert_eq!(ran.code, 0, "{letters}: {}", ran.err);
+        assert_eq!(fs::read_dir(place.path("best")).unwrap().count() % 5, 0, "{letters}");
+        for folder in ["best", "out"] {
+            fs::remove_dir_all(place.path(folder)).unwrap();
+        }
+    }
+    let name = "p".repeat(300);
+    let named = place.run(&format!("compile local_laplacian --samples 100000 -o out --name {name}"));
+    assert_eq!(named.code, 2, "{}", named.err);
+    assert!(named.err.contains("the name of a package has 300 bytes"), "{}", named.err);
+    assert!(named.err.contains("a name may have at most 240"), "{}", named.err);
+    assert!(!place.path("out").exists());
+}
+
 /// Comments, empty lines and a layout of one's own.
 #[test]
 fn violations_name_the_line_that_somebody_wrote() {
@@ -107,10 +135,18 @@ blur inline edge  # nothing to see
       output threads x 64, y 64 serial y 4   # too many
 ";
     fs::write(place.path("mine.schedule"), schedule).unwrap();
-    for command in
-        ["explain blur", "sim blur", "compile blur", "compile blur -o out", "run blur --generate --on sim"]
-    {
-        let ran = place.run(&format!("{command} --size 640x480 --schedule mine.schedule"));
+    let scheduled =
+        ["explain blur", "sim blur", "compile blur", "compile blur -o out", "run blur --generate --on sim"];
+    let scheduled = scheduled.map(|command| format!("{command} --schedule"));
+    let record = "landscape record blur --fake fake";
+    let templates = [
+        "tune blur --fake fake --strategy random",
+        &format!("{record} -o a"),
+        &format!("{record} --dry-run"),
+    ];
+    let templates = templates.map(|command| format!("{command} --template"));
+    for command in scheduled.into_iter().chain(templates) {
+        let ran = place.run(&format!("{command} mine.schedule --size 640x480"));
         assert_eq!(ran.code, 3, "{command}: {}", ran.err);
         assert!(ran.err.contains("mine.schedule: "), "{command}: {}", ran.err);
         let places: Vec<&str> = ran.err.lines().filter(|line| line.contains("--> ")).map(str::trim).collect();

@@ -77,6 +77,7 @@ fn places_that_cannot_be_written_are_refused_at_once() {
     fs::write(place.path("a.json"), "a file").unwrap();
     fs::create_dir(place.path("b.json")).unwrap();
     symlink("nowhere", place.path("link.json")).unwrap();
+    let long = format!("no/such/{}/folder", "x".repeat(300));
     let before = files(&place.path(""));
     let refused = |command: String, said: &str| {
         let ran = place.run(&command);
@@ -88,6 +89,8 @@ fn places_that_cannot_be_written_are_refused_at_once() {
         refused(with(&command, "a.json"), "not a folder");
         refused(with(&command, "a.json/deep/er"), "a.json is not a folder");
         refused(with(&command, "link.json/deeper"), "link.json is not a folder");
+        refused(with(&command, &long), "300 bytes, and names of files have at most 255");
+        refused(with(&command, "/proc/none"), "/proc/none");
     }
     for command in to_files() {
         let (is_a_folder, missing) = match command.contains("--records") {
@@ -96,6 +99,10 @@ fn places_that_cannot_be_written_are_refused_at_once() {
         };
         refused(with(&command, "b.json"), is_a_folder);
         refused(with(&command, "no/such.json"), missing);
+        if !command.contains("--records") && !command.starts_with("records") {
+            refused(with(&command, &format!("{}.json", "x".repeat(300))), "305 bytes, and names of files");
+            refused(with(&command, "/proc/none.json"), "/proc/none.json");
+        }
     }
 }
 

@@ -259,7 +259,7 @@ fn what_is_no_result_is_said_so() {
             "older.json contains results in the format `warploom.suite/1` of an older program, but this one reads \
              `warploom.suite/2`; run `warploom suite` again, or use the program that wrote them",
         ),
-        ("odd.db", "odd.db is not a database of records; give another file"),
+        ("odd.db", "odd.db is not a database of records; give another one"),
         (
             "new.db -o new.db",
             "the page would overwrite new.db, which is one of its inputs; name another file with -o",

@@ -123,6 +123,45 @@ fn pictures_get_the_channels_of_the_input() {
     assert!(place.run("run unsharp --input clear.png").err.contains("write clear.png:rgb"));
 }
 
+/// A pipeline of a file has no size before its input is read.
+#[test]
+fn pictures_and_arrays_of_files_say_what_they_need() {
+    let place = Place::new();
+    assert_eq!(place.run("apps --export unsharp.json").code, 0);
+    picture::write(place.path("grey.png"), &ramp(&[9, 7])).unwrap();
+    let zeros = |extents: &[i64]| Buffer::zeros(Type::F32, Region::of_extents(extents)).unwrap();
+    npy::write(place.path("last.npy"), &zeros(&[3, 64, 48])).unwrap();
+    npy::write(place.path("first.npy"), &zeros(&[64, 48, 3])).unwrap();
+    let refused = |arguments: &str, said: &str| {
+        let ran = place.run(&format!("run unsharp.json -o out.npy {arguments}"));
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments}: {}", ran.err);
+        assert!(ran.err.contains(said), "{arguments}: {}", ran.err);
+        assert!(!place.path("out.npy").exists());
+    };
+    refused(
+        "--input grey.png",
+        "is a grey picture, but input `input` of `unsharp` has 3 dimensions; write grey.png:rgb",
+    );
+    refused(
+        "--input last.npy",
+        "last.npy has extents 3x64x48, so its last axis may be the channels, and nothing says what size input `input` of \
+         `unsharp` has; transpose the array, array.transpose(2, 0, 1), or give --size input=3x64x48 to take it as it is",
+    );
+    refused(
+        "--input last.npy --size 64x48x3",
+        "transpose the array, array.transpose(2, 0, 1), or declare the input",
+    );
+    let size = |arguments: &str| {
+        let ran = place.run(&format!("run unsharp.json {arguments} -o out.npy"));
+        assert_eq!(ran.code, 0, "{arguments}: {}", ran.err);
+        npy::read(place.path("out.npy")).unwrap().region().extents()
+    };
+    assert_eq!(size("--input last.npy --size input=3x64x48"), [3, 64, 48]);
+    assert_eq!(size("--input first.npy"), [64, 48, 3]);
+    assert_eq!(size("--input grey.png:rgb"), [9, 7, 3]);
+    assert_eq!(size("--input grey.png --size 9x7x3"), [9, 7, 3]);
+}
+
 #[cfg(feature = "pictures")]
 #[test]
 fn common_pictures_are_inputs() {

@@ -75,6 +75,32 @@ fn names_from_files_show_what_they_are() {
 }
 
 #[test]
+fn paths_and_devices_take_one_line() {
+    let place = Place::new();
+    let one_line = |arguments: &[&str], shown: &str| {
+        let ran = place.run_with(arguments);
+        assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.err);
+        assert!(ran.out.contains(shown), "{arguments:?}: {}", ran.out);
+    };
+    one_line(&["run", "blur", "--size", "8x8", "--generate", "-o", "o\nut.npy"], "  o<U+000A>ut.npy\n");
+    let blur = ["compile", "blur", "--size", "8x8", "--device", "h200", "--schedule", "default"];
+    one_line(&[&blur[..], &["-o", "f\nolder"]].concat(), "\nf<U+000A>older/blur.cu\n");
+    let tune = ["tune", "blur", "--size", "64x48", "--fake", "fake", "--top", "1", "--samples", "2"];
+    one_line(&[&tune[..], &["-o", "be\nst"]].concat(), "\nbe<U+000A>st/blur.cu\n");
+    one_line(&["apps", "--export", "blur=p\nq.json"], "p<U+000A>q.json: ");
+    let device = place.run("devices --describe h200").out;
+    for (name, bytes) in [("evil\nname", 9), ("", 0), (&*"x".repeat(1025), 1025)] {
+        let mut device: serde_json::Value = serde_json::from_str(&device).unwrap();
+        device["name"] = name.into();
+        fs::write(place.path("device.json"), device.to_string()).unwrap();
+        let ran = place.run("compile blur --size 8x8 --schedule default --device device.json");
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        let said = format!("the name of a device has {bytes} bytes; it must be one line of 1 to 1024 bytes");
+        assert!(ran.err.contains(&said), "{}", ran.err);
+    }
+}
+
+#[test]
 fn names_of_reference_data_stay_in_their_folder() {
     let place = Place::new();
     place.copy_golden(&["harris"]);

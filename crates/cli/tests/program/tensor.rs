@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use warploom::interp::npy;
-use warploom::lang::Region;
+use warploom::interp::{npy, picture};
+use warploom::lang::{Region, Type};
 use warploom::prelude::Buffer;
 
 use crate::place::Place;
@@ -93,6 +93,47 @@ fn arrays_are_row_major_and_give_the_sizes() {
     let ran = place.run("run nets.tc --def mm --input A=a.npy --input B=a.npy");
     assert_eq!(ran.code, 3, "{}", ran.err);
     assert!(ran.err.contains("nets.tc:2:"), "{}", ran.err);
+}
+
+#[test]
+fn pictures_get_the_channels_of_the_definition() {
+    let place = Place::new();
+    fs::write(
+        place.path("g.tc"),
+        "def g(float(H,W,3) I) -> (O) { O(h,w,c) = 2 * I(h,w,c) }
+         def grey(float(H,W) I) -> (O) { O(h,w) = 2 * I(h,w) }
+         def any(float(H,W,C) I) -> (O) { O(h,w,c) = 2 * I(h,w,c) }",
+    )
+    .unwrap();
+    let picture = |extents: &[i64]| {
+        Buffer::from_fn(Region::of_extents(extents), |at| (at[0] + 3 * at[1] + at.get(2).unwrap_or(&0)) as u8)
+            .unwrap()
+    };
+    for (name, extents) in [("grey", &[9, 7][..]), ("rgb", &[9, 7, 3]), ("rgba", &[9, 7, 4])] {
+        picture::write(place.path(&format!("{name}.png")), &picture(extents)).unwrap();
+    }
+    npy::write(place.path("first.npy"), &Buffer::zeros(Type::F32, Region::of_extents(&[9, 7, 3])).unwrap())
+        .unwrap();
+    let size = |arguments: &str| {
+        let ran = place.run(&format!("run g.tc -o O=out.npy {arguments}"));
+        assert_eq!(ran.code, 0, "{arguments}: {}", ran.err);
+        npy::read(place.path("out.npy")).unwrap().region().extents()
+    };
+    for input in ["grey.png", "rgb.png", "rgba.png:rgb"] {
+        assert_eq!(size(&format!("--def g --input {input}")), [3, 9, 7], "{input}");
+    }
+    assert_eq!(size("--def grey --input rgb.png:grey"), [9, 7]);
+    assert_eq!(size("--def any --input grey.png:rgb"), [9, 7, 3]);
+    for (arguments, sentence) in [
+        ("--def g --input rgba.png", "takes 3 channels, and converting rgba.png would lose the alpha"),
+        ("--def grey --input rgb.png", "converting rgb.png would lose the colours; write rgb.png:grey"),
+        ("--def any --input grey.png", "grey.png is a grey picture, but input `I` of `any` has 3 dimensions"),
+        ("--def g --input first.npy", "transpose the array, array.transpose(1, 2, 0)\n"),
+    ] {
+        let ran = place.run(&format!("run g.tc {arguments}"));
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments}: {}", ran.err);
+        assert!(ran.err.contains(sentence), "{arguments}: {}", ran.err);
+    }
 }
 
 #[test]

@@ -136,7 +136,18 @@ fn failures_have_their_exit_codes() {
     fs::write(place.path("text.db"), "this is no database".repeat(99)).unwrap();
     let wrong = place.run(&format!("{tune} --fake fake --records text.db"));
     assert_eq!(wrong.code, 2, "{}", wrong.err);
-    assert_eq!(wrong.err, "error: text.db is not a database of records; give another file\n");
+    assert_eq!(wrong.err, "error: text.db is not a database of records; give another one\n");
+
+    // It is no farm file either, whose permissions would matter.
+    fs::write(place.path("result.json"), "{ \"schema\": \"warploom.suite/2\", \"apps\": [] }").unwrap();
+    let wrong = place.run("records list --records result.json");
+    assert_eq!(wrong.code, 2, "{}", wrong.err);
+    assert!(wrong.err.contains("result.json is not a database of records"), "{}", wrong.err);
+
+    let late = place.run("tune local_laplacian --top 5 --time-limit 1ms --fake fake");
+    assert_eq!(late.code, 5, "{}", late.err);
+    let why = "the time limit ended the run before any schedule of `local_laplacian` was measured";
+    assert!(late.err.contains(why), "{}", late.err);
 
     assert_eq!(place.run(&format!("{tune} --fake fake:fire=3")).code, 2);
     assert_eq!(place.run("tune blur --init none.bin --fake fake").code, 2);
@@ -334,6 +345,8 @@ fn the_suite_is_a_table() {
     assert!(rows.iter().all(|row| row["status"] == "ok" && row["checked_at_full_size"] == true));
     let faster = 100.0 / rows[0]["min_us"].as_f64().unwrap();
     assert!((json["faster_than_manual"].as_f64().unwrap() - faster).abs() < 1e-9);
+    let page = place.run("report out/suite-top5.json -o page.html");
+    assert_eq!(page.code, 0, "{}", page.err);
     let markdown = fs::read_to_string(place.path("out/suite-top5.md")).unwrap();
     assert!(markdown.contains("| harris |") && markdown.contains("Command: `warploom suite"), "{markdown}");
     assert!(place.path("out/harris.schedule").is_file());
@@ -345,6 +358,16 @@ fn the_suite_is_a_table() {
     let schedules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/schedules");
     let manual = place.run(&format!("{command} --mode manual --schedules {schedules} --markdown"));
     assert!(manual.out.starts_with("# The suite, manual"), "{} {}", manual.out, manual.err);
+    // A schedule that breaks a rule is that of one app.
+    let text = fs::read_to_string(format!("{schedules}/unsharp.schedule")).unwrap();
+    fs::write(place.path("unsharp.schedule"), format!("# mine\n{text}")).unwrap();
+    fs::write(place.path("harris.schedule"), "# mine\n\nharris\n").unwrap();
+    let manual = place.run(&format!("{command} --mode manual --schedules ."));
+    assert_eq!(manual.code, 6, "{}", manual.err);
+    let said =
+        "harris: `harris` cannot be built: the schedule is illegal: ./harris.schedule: `gray` is required";
+    assert!(manual.said().contains(said), "{}", manual.out);
+    assert!(manual.out.contains("--> line 3, column 1"), "{}", manual.out);
     let wrong = place
         .run(&format!("{} --mode top5 --samples 4", command.replace("--fake fake", "--fake fake:wrong=100")));
     assert_eq!(wrong.code, 6, "{}", wrong.err);

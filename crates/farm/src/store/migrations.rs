@@ -7,7 +7,10 @@ use warploom_tune::records::{Place, RecordsError, SCHEMA};
 use super::{Fault, class_of};
 
 /// What leads to each version of the schema from the one before. The first makes all tables.
-const MIGRATIONS: [(i64, &str); 1] = [(3, include_str!("../../migrations/003.sql"))];
+const MIGRATIONS: [(i64, &str); 1] = [(
+    3,
+    concat!(include_str!("../../migrations/003.sql"), "\n", include_str!("../../migrations/003-farm.sql")),
+)];
 
 /// Upgrades the tables in a schema, which must be there.
 pub(super) fn upgrade(client: &mut Client, place: &Place, schema: &str) -> Result<(), Fault> {

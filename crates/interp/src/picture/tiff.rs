@@ -19,7 +19,7 @@ const ALPHA: [u32; 2] = [1, 2];
 pub(super) fn decode(bytes: &[u8]) -> Result<Raw, PictureError> {
     let failed = |error| match error {
         TiffError::LimitsExceeded => PictureError::TooLarge { bytes: bytes.len() },
-        TiffError::UnsupportedError(what) => unsupported(format!("{what} in a TIFF")),
+        TiffError::UnsupportedError(what) => unsupported(lacking(&what.to_string())),
         error => damaged(error),
     };
     let mut limits = Limits::default();
@@ -57,5 +57,38 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Raw, PictureError> {
     match found == width as usize * height as usize * usize::from(channels) {
         true => Ok(Raw { width, height, channels, samples }),
         false => Err(unsupported("a TIFF with a plane for each channel")),
+    }
+}
+
+/// What a TIFF has that is not supported. The decoder says both, and so does the error.
+fn lacking(said: &str) -> String {
+    let said = said.trim_end_matches('.');
+    let ends = [" is unsupported", " not supported"];
+    let what = ends.iter().find_map(|end| said.strip_suffix(end)).unwrap_or(said);
+    format!("{} in a TIFF", what.strip_prefix("unsupported ").unwrap_or(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use tiff::TiffUnsupportedError::{
+        UnknownCompressionMethod, UnsupportedBitsPerChannel, UnsupportedDataType, UnsupportedSampleDepth,
+    };
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_supported_is_said_once() {
+        let sentences = [
+            UnsupportedSampleDepth(7),
+            UnsupportedBitsPerChannel(3),
+            UnsupportedDataType,
+            UnknownCompressionMethod,
+        ]
+        .map(|error| unsupported(lacking(&error.to_string())).to_string());
+        let what = ["7 samples per pixel", "3 bits per channel", "data type", "unknown compression method"];
+        for (sentence, what) in sentences.iter().zip(what) {
+            let start = format!("{what} in a TIFF is not supported; ");
+            assert!(sentence.starts_with(&start), "{sentence}");
+        }
     }
 }

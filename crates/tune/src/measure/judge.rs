@@ -7,10 +7,22 @@ use warploom_interp::expected::{Closeness, Expected};
 use warploom_runtime::TimingOptions;
 use warploom_target::Program;
 
-use super::prepare::{Prepared, PreparedCheck};
-use super::{Check, Failure, Machine, Measured, Setup};
+use super::prepare::{Built, Prepared, rewritten};
+use super::{Candidate, Check, Failure, Machine, Measured, Setup};
 use crate::sample::{Sample, Status};
 use crate::workload::{buffer, output_orders};
+
+/// Checks and times a candidate that was built elsewhere. Also returns the failure, if there was one.
+/// `best` is the shortest time of other candidates, in microseconds.
+pub fn run(
+    setup: &Setup<'_>,
+    candidate: Candidate,
+    built: Built,
+    machine: &mut dyn Machine,
+    best: f64,
+) -> (Measured, Option<Failure>) {
+    judge(setup, rewritten(candidate, built), machine, best)
+}
 
 /// Checks and times a candidate. Also returns the failure, if there was one. `best` is the shortest
 /// time of other candidates, in microseconds.
@@ -21,7 +33,7 @@ pub(super) fn judge(
     best: f64,
 ) -> (Measured, Option<Failure>) {
     let started = Instant::now();
-    let Prepared { candidate, outcome, kernels, compile_ms, checks, lost } = prepared;
+    let Prepared { candidate, built: Built { outcome, kernels, compile_ms, checks, lost } } = prepared;
     let subject = &candidate.subject;
     let mut sample = Sample {
         pipeline: subject.pipeline().structural_hash(),
@@ -43,9 +55,11 @@ pub(super) fn judge(
             sample.status = status;
             lost.map_or(Ok(()), |why| Err(Failure::Lost(why)))
         }
-        Ok(program) => checks
+        Ok(program) => candidate
+            .checks
             .iter()
-            .try_for_each(|check| verify(&mut sample, check, machine))
+            .zip(&checks)
+            .try_for_each(|(check, builds)| verify(&mut sample, check, builds.as_ref(), machine))
             .and_then(|()| machine.time(subject, &program, &timing(setup, best)))
             .map(|timed| {
                 sample.times = Some(timed.times);
@@ -68,12 +82,17 @@ fn timing(setup: &Setup<'_>, best: f64) -> TimingOptions {
     timing
 }
 
-/// Compares both builds with the expected outputs, unless an earlier check already failed.
-fn verify(sample: &mut Sample, prepared: &PreparedCheck, machine: &mut dyn Machine) -> Result<(), Failure> {
-    if sample.status != Status::Measured {
+/// Compares both builds with the expected outputs, if there are any, unless an earlier check already
+/// failed.
+fn verify(
+    sample: &mut Sample,
+    check: &Check,
+    builds: Option<&[Program; 2]>,
+    machine: &mut dyn Machine,
+) -> Result<(), Failure> {
+    let Some([checking, timing]) = builds.filter(|_| sample.status == Status::Measured) else {
         return Ok(());
-    }
-    let PreparedCheck { check, checking, timing } = prepared;
+    };
     sample.status = compare_builds(check, checking, timing, machine)?;
     sample.verified = true;
     Ok(())

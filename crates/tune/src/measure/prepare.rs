@@ -3,31 +3,35 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+use warploom_codegen::build::CODEGEN;
 use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_codegen::ir;
 use warploom_runtime::{driver_version, nvrtc};
+use warploom_schedule::schedule::Schedule;
 use warploom_target::Program;
 
-use super::{Candidate, Check, Failure, Setup, at_once, both_builds};
+use super::{Candidate, Failure, Setup, Subject, at_once, both_builds};
 use crate::sample::{KernelUse, Status};
-use warploom_codegen::build::CODEGEN;
 
-/// A compiled candidate, or the status that explains why it cannot run.
+/// A candidate and what was compiled for it.
 pub(super) struct Prepared {
+    /// Its checks are those of its rewritten pipeline.
     pub candidate: Candidate,
-    pub outcome: Result<Program, Status>,
-    pub kernels: Vec<KernelUse>,
-    pub compile_ms: f64,
-    pub checks: Vec<PreparedCheck>,
-    /// Set if no program can be compiled any more.
-    pub lost: Option<String>,
+    pub built: Built,
 }
 
-/// Both builds of a schedule at the size of a check.
-pub(super) struct PreparedCheck {
-    pub check: Arc<Check>,
-    pub checking: Program,
-    pub timing: Program,
+/// What was compiled for a schedule, or the status that explains why it cannot run.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Built {
+    pub(crate) outcome: Result<Program, Status>,
+    pub(crate) kernels: Vec<KernelUse>,
+    pub(crate) compile_ms: f64,
+    /// The checking and the timing build at the size of each check; `None` if the schedule is not
+    /// legal there.
+    pub(crate) checks: Vec<Option<[Program; 2]>>,
+    /// Set if no program can be compiled any more.
+    pub(crate) lost: Option<String>,
 }
 
 /// The versions of Warploom, its code generator, NVRTC and the driver; `?` for one that cannot be
@@ -42,10 +46,41 @@ pub fn versions() -> Vec<String> {
     ]
 }
 
-/// Lowers and compiles; never panics.
+/// Lowers and compiles, and rewrites the checks as the schedule does; never panics.
 pub(super) fn prepare(setup: &Setup<'_>, candidate: Candidate) -> Prepared {
-    let mut prepared = Prepared {
-        candidate,
+    let subjects: Vec<&Arc<Subject>> = candidate.checks.iter().map(|check| &check.subject).collect();
+    let built = build(setup, &candidate.subject, &candidate.schedule, &subjects);
+    rewritten(candidate, built)
+}
+
+/// Replaces the checks of a candidate by those of its rewritten pipeline.
+pub(super) fn rewritten(mut candidate: Candidate, mut built: Built) -> Prepared {
+    let rewrites = &candidate.schedule.rewrites;
+    let made = candidate.checks.iter().zip(&built.checks).map(|(check, builds)| match builds {
+        Some(_) => check.rewritten(rewrites),
+        None => Ok(check.clone()),
+    });
+    match made.collect() {
+        Ok(checks) => candidate.checks = checks,
+        Err(why) => {
+            if built.outcome.is_ok() {
+                built.outcome = Err(Failure::Refused(why).when_compiled());
+            }
+            built.checks = Vec::new();
+        }
+    }
+    Prepared { candidate, built }
+}
+
+/// Lowers and compiles a schedule for a subject, and for the sizes at which it is checked; never
+/// panics.
+pub fn build(
+    setup: &Setup<'_>,
+    subject: &Arc<Subject>,
+    schedule: &Schedule,
+    checks: &[&Arc<Subject>],
+) -> Built {
+    let mut built = Built {
         outcome: Err(Status::NotLowered("the compiler panicked".into())),
         kernels: Vec::new(),
         compile_ms: 0.0,
@@ -54,21 +89,46 @@ pub(super) fn prepare(setup: &Setup<'_>, candidate: Candidate) -> Prepared {
     };
     // Lowering must not panic. If it does, the candidate keeps the status set above, and the others
     // continue.
-    let _ = catch_unwind(AssertUnwindSafe(|| prepared.fill(setup)));
-    prepared
+    let _ = catch_unwind(AssertUnwindSafe(|| built.fill(setup, subject, schedule, checks)));
+    built
 }
 
-impl Prepared {
-    fn fill(&mut self, setup: &Setup<'_>) {
-        let subject = &self.candidate.subject;
-        let lowered = subject.build(&self.candidate.schedule, setup.device);
+impl Built {
+    /// What came of a candidate that could not be built, for a reason that is known already.
+    pub fn not(status: Status) -> Built {
+        Built { outcome: Err(status), kernels: Vec::new(), compile_ms: 0.0, checks: Vec::new(), lost: None }
+    }
+
+    /// The status of a schedule that cannot run.
+    pub fn refusal(&self) -> Option<&Status> {
+        self.outcome.as_ref().err()
+    }
+
+    /// Why no program can be compiled any more, if that is so.
+    pub fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    /// The programs that will run: for timing first, then those of the checks.
+    pub fn programs_mut(&mut self) -> impl Iterator<Item = &mut Program> {
+        let checks = self.checks.iter_mut().flatten().flatten();
+        self.outcome.as_mut().ok().into_iter().chain(checks)
+    }
+
+    fn fill(
+        &mut self,
+        setup: &Setup<'_>,
+        subject: &Arc<Subject>,
+        schedule: &Schedule,
+        checks: &[&Arc<Subject>],
+    ) {
+        let lowered = subject.build(schedule, setup.device);
         let lowered = lowered.map_err(|error| Status::NotLowered(error.to_string()));
         self.outcome = lowered.and_then(|lowered| self.compile(setup, &lowered));
         if self.outcome.is_ok() {
-            let checks = self.candidate.checks.iter().collect();
-            let prepared = at_once(checks, |check| self.prepare_check(setup, check));
-            match prepared.and_then(|checks| checks.into_iter().collect::<Result<Vec<_>, Failure>>()) {
-                Ok(checks) => self.checks = checks.into_iter().flatten().collect(),
+            let built = at_once(checks.to_vec(), |check| for_check(setup, check, schedule));
+            match built.and_then(|checks| checks.into_iter().collect::<Result<Vec<_>, Failure>>()) {
+                Ok(checks) => self.checks = checks,
                 Err(failure) => self.outcome = Err(self.failed(failure)),
             }
         }
@@ -102,16 +162,16 @@ impl Prepared {
         }
         Ok(compiled.program)
     }
+}
 
-    /// Both builds of the schedule at the size of a check; `None` if the schedule is not legal at
-    /// that size.
-    fn prepare_check(&self, setup: &Setup<'_>, check: &Arc<Check>) -> Result<Option<PreparedCheck>, Failure> {
-        let schedule = &self.candidate.schedule;
-        let Ok(lowered) = check.subject.build(schedule, setup.device) else {
-            return Ok(None);
-        };
-        let check = check.rewritten(&schedule.rewrites).map_err(Failure::Refused)?;
-        let [checking, timing] = both_builds(&lowered, setup.compile)?;
-        Ok(Some(PreparedCheck { check, checking, timing }))
-    }
+/// Both builds of a schedule at the size of a check; `None` if it is not legal at that size.
+fn for_check(
+    setup: &Setup<'_>,
+    subject: &Subject,
+    schedule: &Schedule,
+) -> Result<Option<[Program; 2]>, Failure> {
+    let Ok(lowered) = subject.build(schedule, setup.device) else {
+        return Ok(None);
+    };
+    both_builds(&lowered, setup.compile).map(Some)
 }

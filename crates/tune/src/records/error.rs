@@ -114,6 +114,12 @@ pub enum RecordsError {
         /// Why, and what to do.
         message: String,
     },
+    /// Another process does now what this one did, so nothing that this one writes counts any more.
+    #[error("another process has taken over what this one did for {place}")]
+    Overtaken {
+        /// The server.
+        place: Place,
+    },
     /// A row that this version cannot read.
     #[error(
         "the records {place} have a row that cannot be read: {message}; remove it, or give another database"
@@ -176,7 +182,7 @@ pub enum RecordsError {
 
 impl RecordsError {
     /// The error for a row that cannot be read.
-    pub(super) fn unreadable(place: &Place, Unreadable(message): Unreadable) -> RecordsError {
+    pub fn unreadable(place: &Place, Unreadable(message): Unreadable) -> RecordsError {
         RecordsError::Row { place: place.clone(), message }
     }
 }

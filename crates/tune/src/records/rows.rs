@@ -148,6 +148,7 @@ pub(super) fn has(
 pub(super) mod which {
     pub const ALL: &str = "ORDER BY t.id";
     pub const OF_PROBLEM: &str = "WHERE t.problem = $1 ORDER BY t.id";
+    pub const AFTER: &str = "WHERE t.problem = $1 AND t.id > $2 ORDER BY t.id";
     pub const BY_ID: &str = "WHERE t.id = $1";
     pub const OF_SCHEDULE: &str = "WHERE t.problem = $1 AND t.schedule_hash = $2";
     pub const BEST: &str = "WHERE t.problem = $1 AND t.status = 'ok' AND t.min_us IS NOT NULL

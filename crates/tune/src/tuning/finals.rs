@@ -8,7 +8,7 @@ use warploom_schedule::schedule::Schedule;
 use warploom_target::Program;
 
 use super::session::Session;
-use super::{Ended, Event, TuneError};
+use super::{Ended, Event, FinalRounds, TuneError};
 use crate::measure::{Failure, MeasureError, at_once, both_builds, compare_builds};
 use crate::records::Trial;
 use crate::sample::Status;
@@ -39,6 +39,10 @@ impl Session<'_, '_> {
     /// Checks the `count` best trials at the full size. If `rounds` is set, also times them in
     /// interleaved rounds. The results go to the records.
     pub fn finals(&mut self, count: usize, rounds: bool) -> Result<(), TuneError> {
+        if self.bench.crew.is_some() {
+            self.order_finals(FinalRounds { count, retime: rounds })?;
+            return self.note_best();
+        }
         // A finalist that fails is replaced by the next best trial.
         loop {
             let entered = self.enter(count)?;
@@ -56,10 +60,14 @@ impl Session<'_, '_> {
                 self.tell(&Event::Retiming { finalists: finalists.len() });
                 self.retime(finalists)?;
             }
-            let best = self.records().best(self.id, 1)?;
-            self.progress.best_us = best.first().and_then(Trial::time_us);
-            return Ok(());
+            return self.note_best();
         }
+    }
+
+    fn note_best(&mut self) -> Result<(), TuneError> {
+        let best = self.records().best(self.id, 1)?;
+        self.progress.best_us = best.first().and_then(Trial::time_us);
+        Ok(())
     }
 
     /// Recompiles the `count` best trials. Those that cannot be used any more make room for the next.
@@ -149,13 +157,12 @@ impl Session<'_, '_> {
                 }
             }
         }
-        for Finalist { trial, mut shortest, .. } in finalists {
+        let factor = self.factor;
+        let times = finalists.into_iter().filter_map(|Finalist { trial, mut shortest, .. }| {
             shortest.sort_by(f64::total_cmp);
-            if let Some(middle) = shortest.get(shortest.len() / 2) {
-                self.records().set_retimed(trial.id, *middle)?;
-            }
-        }
-        Ok(())
+            Some((trial.id, *shortest.get(shortest.len() / 2)? * factor))
+        });
+        Ok(self.records().set_retimed(&times.collect::<Vec<_>>())?)
     }
 }
 

@@ -34,6 +34,11 @@ impl FullCheck {
         self.passed.contains(schedule)
     }
 
+    /// The schedules that passed, in no particular order.
+    pub fn passed(&self) -> impl Iterator<Item = &str> {
+        self.passed.iter().map(String::as_str)
+    }
+
     pub fn pass(&mut self, schedule: &str) {
         self.passed.insert(schedule.to_owned());
     }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -52,8 +51,10 @@ pub(crate) struct Session<'a, 'b> {
     pub skip_spilling: bool,
     /// How candidates are timed.
     pub timing: TimingOptions,
+    /// What times of final rounds are multiplied by, so that they are comparable with those of other GPUs.
+    pub factor: f64,
+    pub(super) observer: Observer<'a>,
     records: Mutex<&'a mut Records>,
-    observer: Observer<'a>,
 }
 
 impl<'a, 'b> Session<'a, 'b> {
@@ -79,8 +80,9 @@ impl<'a, 'b> Session<'a, 'b> {
             unusable: Unusable::default(),
             skip_spilling: true,
             timing: TimingOptions::quick(),
-            records,
+            factor: 1.0,
             observer,
+            records,
         })
     }
 
@@ -94,11 +96,7 @@ impl<'a, 'b> Session<'a, 'b> {
 
     /// The reason to stop now, if there is one.
     pub fn ended(&self) -> Option<Ended> {
-        let late = self.task.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        match self.task.stop.load(Ordering::Relaxed) {
-            true => Some(Ended::Stopped),
-            false => late.then_some(Ended::TimeLimit),
-        }
+        self.task.ended()
     }
 
     /// Limits the search to the time left in the run.
@@ -162,6 +160,9 @@ impl<'a, 'b> Session<'a, 'b> {
     /// Waits for those that another process is measuring.
     pub fn measure(&mut self, proposals: Vec<Proposal>, at_full_size: bool) -> Result<(), TuneError> {
         let mut left = self.distinct(proposals)?;
+        if self.bench.crew.is_some() {
+            return self.order(left, at_full_size);
+        }
         let mut full = HashMap::new();
         for proposal in left.iter().filter(|_| at_full_size) {
             if let Some(check) = self.full_check(&proposal.schedule.rewrites)? {
@@ -291,7 +292,7 @@ impl<'a, 'b> Session<'a, 'b> {
 }
 
 impl Progress {
-    fn add(&mut self, trial: &Trial) {
+    pub(super) fn add(&mut self, trial: &Trial) {
         self.done += 1;
         self.expected = self.expected.max(self.done);
         match trial.time_us() {

@@ -9,6 +9,7 @@ use warploom_target::Device;
 
 use super::{Compilers, Fake, Patience, ProcessMachine, WorkerError, WorkerProgram};
 use crate::measure::{Compile, GpuMachine, Machine, compile_here, versions};
+use crate::tuning::Crew;
 
 /// Options of a test bench.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +54,18 @@ pub struct Bench<'a> {
     pub threads: usize,
     /// The versions recorded with every trial.
     pub versions: Vec<String>,
+    /// Processes elsewhere that measure in place of the machines.
+    pub crew: Option<&'a mut dyn Crew>,
+}
+
+/// The versions of trials on a GPU, or on a fake device.
+pub fn versions_of(fake: bool) -> Vec<String> {
+    let mut versions = versions();
+    if fake {
+        versions.truncate(2);
+        versions.push("fake".to_owned());
+    }
+    versions
 }
 
 impl Bench<'_> {
@@ -81,11 +94,7 @@ impl OpenBench {
         let (gpu, more) = gpus.split_first().map_or((0, &[][..]), |(gpu, more)| (*gpu, more));
         let cores = available_parallelism().map_or(2, NonZero::get);
         let threads = if options.threads > 0 { options.threads } else { cores.saturating_sub(1).max(1) };
-        let mut versions = versions();
-        if fake.is_some() {
-            versions.truncate(2);
-            versions.push("fake".to_owned());
-        }
+        let versions = versions_of(fake.is_some());
         let worker = options.worker.clone().or_else(WorkerProgram::this);
         let (device, backing) = match worker {
             Some(program) => {
@@ -112,6 +121,14 @@ impl OpenBench {
     /// Description of the device; all GPUs are of this kind.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// Number of GPUs.
+    pub fn gpus(&self) -> usize {
+        match &self.backing {
+            Backing::Processes { others, .. } => 1 + others.len(),
+            Backing::Here { .. } => 1,
+        }
     }
 
     /// The versions recorded with every trial.
@@ -142,6 +159,7 @@ impl OpenBench {
                 others: others.iter_mut().map(|machine| machine as &mut dyn Machine).collect(),
                 threads,
                 versions,
+                crew: None,
             }),
             Backing::Here { gpu, arch } => measure(&mut Bench {
                 device,
@@ -150,6 +168,7 @@ impl OpenBench {
                 others: Vec::new(),
                 threads,
                 versions,
+                crew: None,
             }),
         }
     }

@@ -1,0 +1,82 @@
+//! Records that can be written only by those whose turn it is.
+
+use warploom_tune::records::{Change, Place, RecordsError, Row, Store, Value, Work};
+use warploom_tune::values;
+
+use crate::address::Address;
+use crate::store::Postgres;
+
+/// What must hold in the transaction of a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fence {
+    /// No other process has begun to propose candidates of a run.
+    Run {
+        /// The run.
+        run: i64,
+        /// The number of this turn.
+        epoch: i64,
+    },
+    /// Nobody else has taken a candidate.
+    Candidate {
+        /// The candidate.
+        candidate: i64,
+        /// The number of this turn.
+        claim: i64,
+    },
+}
+
+impl Fence {
+    /// Makes sure that it holds until the transaction ends.
+    ///
+    /// # Errors
+    /// If somebody else has taken over.
+    pub fn hold(self, change: &mut dyn Change) -> Result<(), RecordsError> {
+        let (statement, id, turn) = match self {
+            Fence::Run { run, epoch } => {
+                ("SELECT 1 FROM runs WHERE id = $1 AND epoch = $2 FOR SHARE", run, epoch)
+            }
+            Fence::Candidate { candidate, claim } => {
+                ("SELECT 1 FROM candidates WHERE id = $1 AND claim = $2 FOR SHARE", candidate, claim)
+            }
+        };
+        match change.query_one(statement, values![id, turn])? {
+            Some(_) => Ok(()),
+            None => Err(RecordsError::Overtaken { place: change.place().clone() }),
+        }
+    }
+}
+
+/// A store whose every transaction holds a fence.
+#[derive(Debug)]
+pub struct Fenced {
+    store: Postgres,
+    fence: Fence,
+}
+
+impl Fenced {
+    /// Connects to a server.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or refuses the connection.
+    pub fn open(address: &Address, fence: Fence) -> Result<Fenced, RecordsError> {
+        Ok(Fenced { store: Postgres::open_existing(address)?, fence })
+    }
+}
+
+impl Store for Fenced {
+    fn place(&self) -> &Place {
+        self.store.place()
+    }
+
+    fn read(&self, statement: &str, values: &[Value]) -> Result<Vec<Row>, RecordsError> {
+        self.store.read(statement, values)
+    }
+
+    fn change(&mut self, work: &mut Work<'_>) -> Result<(), RecordsError> {
+        let fence = self.fence;
+        self.store.change(&mut |change| {
+            fence.hold(change)?;
+            work(change)
+        })
+    }
+}
