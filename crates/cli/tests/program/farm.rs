@@ -1,6 +1,7 @@
 //! A farm of real processes: a private server, workers of every role on made-up devices, and kills.
 
 use std::fs::{self, Permissions};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -27,7 +28,8 @@ impl Farm {
         if !server::is_installed() {
             let required = std::env::var("WARPLOOM_REQUIRE_POSTGRES").is_ok_and(|value| value == "1");
             assert!(!required, "{test}: PostgreSQL is not installed");
-            eprintln!("SKIPPED {test}: PostgreSQL was not found");
+            let mut err = std::io::stderr();
+            writeln!(err, "SKIPPED {test}: PostgreSQL was not found").unwrap();
             return None;
         }
         // Started by root, the server runs as another user.
