@@ -79,7 +79,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', requires = "local", help_heading = "Workers")]
     gpu: Vec<usize>,
     /// What runs are tuned for, where the first worker with a GPU may come late (default: the GPU of most workers)
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME")]
     device: Option<String>,
     /// Print the scripts and commands that would start workers, and start nothing
     #[arg(long, requires = "workers")]
