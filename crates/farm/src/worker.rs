@@ -3,11 +3,11 @@
 //!
 //! | module | subject |
 //! | --- | --- |
-//! | [`agent`] | what the threads of the process share: the connection, what is taken, when it ends |
-//! | [`compile`] | threads that compile |
-//! | [`run`] | threads that own a GPU |
-//! | [`propose`] | threads that propose candidates for a run |
-//! | [`crew`] | a run's view of all workers |
+//! | `agent` | what the threads of the process share: the connection, what is taken, when it ends |
+//! | `compile` | threads that compile |
+//! | `run` | threads that own a GPU |
+//! | `propose` | threads that propose candidates for a run |
+//! | `crew` | a run's view of all workers |
 //!
 //! All threads share one connection. The kernel compiler and the GPUs are in processes of their own
 //! ([`warploom_tune::worker`]), so a crash of theirs is seen here and costs one candidate.
