@@ -112,6 +112,8 @@ pub(super) fn queue(rows: &[Row]) -> Result<Queue, Unreadable> {
             "compiling" => queue.compiling = count,
             "compiled" => queue.compiled = count,
             "running" => queue.running = count,
+            // Final rounds that are over, until their run has read what came of them.
+            "done" => {}
             other => return Err(Unreadable(format!("a candidate is in the state `{other}`"))),
         }
     }
