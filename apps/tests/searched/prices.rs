@@ -4,7 +4,7 @@ use warploom::cost::{CostModel, Featurizer, Weights};
 use warploom::prelude::{Pipeline, Realisation};
 use warploom::randpipe::{self, random_pipeline};
 use warploom::schedule::schedule::{Problem, Schedule};
-use warploom::search::{Candidate, neighbourhoods};
+use warploom::search::{Candidate, Options, neighbourhoods};
 use warploom::tune::explain::Explanation;
 use warploom::tune::one_shot::{one_shot, predicted_us};
 
@@ -25,9 +25,8 @@ fn check(name: &str, problem: &Problem, model: &dyn CostModel, candidate: &Candi
 }
 
 /// Compares the prices of what a search finds. Returns how many of these schedules hold blocks.
-fn compare(name: &str, problem: &Problem, model: &dyn CostModel) -> usize {
-    let options = quick_search();
-    let found = one_shot(problem, model, &options, &|_| {});
+fn compare(name: &str, problem: &Problem, model: &dyn CostModel, options: &Options) -> usize {
+    let found = one_shot(problem, model, options, &|_| {});
     let found = found.unwrap_or_else(|error| panic!("{name}: {error}"));
     let built = Candidate { schedule: found.schedule.clone(), cost: found.predicted_us };
     check(name, problem, model, &built);
@@ -62,7 +61,7 @@ fn random_problem(seed: u64) -> Option<Problem> {
 fn a_schedule_of_an_app_has_one_price() {
     let model = warploom::model_for(&h200()).model;
     for app in warploom_apps::APPS.iter() {
-        let holding = compare(&app.name, &problem(app, &[]), &*model);
+        let holding = compare(&app.name, &problem(app, &[]), &*model, &quick_search());
         assert!(app.name != "cuda_mat_mul" || holding > 0, "no schedule of a product holds blocks");
     }
     for name in ["cuda_mat_mul", "unsharp"] {
@@ -74,12 +73,14 @@ fn a_schedule_of_an_app_has_one_price() {
 #[test]
 fn a_schedule_of_an_operator_has_one_price() {
     let model = warploom::model_for(&h200()).model;
-    let mut seen = Vec::new();
+    let mut families = Vec::new();
     for operator in warploom_apps::operators::operators() {
-        if !seen.contains(&operator.family) {
-            seen.push(operator.family);
+        let first = !families.contains(&operator.family);
+        // The rows of a family differ in their sizes; without optimisation, one of each has to do.
+        if first || !cfg!(debug_assertions) {
+            families.push(operator.family);
             let app = operator.app();
-            compare(&app.name, &problem(&app, &[]), &*model);
+            compare(&app.name, &problem(&app, &[]), &*model, &quick_search());
         }
     }
 }
@@ -88,8 +89,9 @@ fn a_schedule_of_an_operator_has_one_price() {
 fn a_schedule_of_a_random_pipeline_has_one_price() {
     let model = warploom::model_for(&h200()).model;
     let problems = (0..).filter_map(|seed| Some((seed, random_problem(seed)?)));
-    for (seed, problem) in problems.take(if cfg!(debug_assertions) { 20 } else { 100 }) {
-        compare(&format!("random {seed}"), &problem, &*model);
+    let options = Options { samples: 1, beam: 2, ..quick_search() };
+    for (seed, problem) in problems.take(100) {
+        compare(&format!("random {seed}"), &problem, &*model, &options);
     }
 }
 

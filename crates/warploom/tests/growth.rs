@@ -249,7 +249,7 @@ fn rewrites_of_hundreds_of_sums_keep_the_time_limit() {
 #[test]
 fn nothing_is_exponential_in_dimensions_outputs_stages_or_chains() {
     let limit = Duration::from_millis(500);
-    let grid = [(1, 1, 1, 1), (1, 3_000, 1, 1), (1, 1, 300, 1), (8, 1, 1, 4), (16, 4, 3, 2), (22, 1, 1, 1)];
+    let grid = [(1, 1, 1, 1), (1, 10_000, 1, 1), (1, 1, 300, 1), (8, 1, 1, 4), (16, 4, 3, 2), (22, 1, 1, 1)];
     let grid = grid.into_iter().chain([(25, 1, 2, 3), (29, 1, 1, 1), (64, 1, 1, 1), (64, 20, 2, 4)]);
     for (dims, outputs, stages, chain) in grid {
         let name = format!("{dims} dimensions, {outputs} outputs, {stages} stages, chains of {chain}");
