@@ -31,9 +31,12 @@ use warploom::tune::measure::{Candidate, Compile, Feed, Machine, MeasureError, M
 use warploom::tune::sample::{ShardError, ShardFolder, Status};
 
 use app::AppRounds;
-use plan::{Plan, Unit};
 
+pub use app::subject_of;
+pub use plan::{Plan, Unit};
+pub use random::Generated;
 pub use summary::Summary;
+pub use unit::{Recipe, Selected, Selection};
 
 /// What to collect, and with which limits.
 #[derive(Clone, Debug)]
@@ -215,6 +218,11 @@ impl<'a> Collector<'a> {
             }
             waiting.pop_front()
         }))
+    }
+
+    fn recipe(&self) -> Recipe<'a> {
+        let Options { seed, verify, .. } = *self.options;
+        Recipe { device: self.device, model: self.model, seed, verify }
     }
 
     fn candidates(&self, unit: &Unit) -> VecDeque<Candidate> {

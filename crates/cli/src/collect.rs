@@ -1,5 +1,6 @@
 //! `warploom collect`: measures schedules, as samples for training and comparison.
 
+mod amount;
 mod given;
 mod progress;
 mod report;
@@ -25,6 +26,8 @@ use crate::search::duration;
 use crate::writable::Output;
 use progress::Progress;
 
+pub(crate) use amount::Amount;
+
 /// Time many schedules on a GPU and save the measurements
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
@@ -44,24 +47,14 @@ pub(crate) struct Arguments {
     /// Measure only these schedules
     #[arg(value_name = "FILE")]
     schedules: Vec<PathBuf>,
-    /// Number of random pipelines to measure
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pipelines: u64,
-    /// Number of schedules per random pipeline
-    #[arg(long, value_name = "N", default_value_t = 24)]
-    per_pipeline: usize,
-    /// Number of schedules per app
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    per_app: usize,
+    #[command(flatten)]
+    amount: Amount,
     /// A folder with hand-written schedules of apps to measure as well
     #[arg(long = "schedules", alias = "schedules-of-apps", value_name = "DIR")]
     schedules_of_apps: Option<PathBuf>,
     /// Stop after this time, as 8h, 30m or 90s (default: no limit)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     time_limit: Option<Duration>,
-    /// The fraction of samples to compare with the reference, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = 0.03)]
-    verify: f64,
     /// Number of threads that compile (default: one less than there are cores)
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
@@ -72,9 +65,6 @@ pub(crate) struct Arguments {
     model: Model,
     #[command(flatten)]
     values: Values,
-    /// Seed of all random choices, an integer
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
     #[command(flatten)]
     format: Format,
 }
@@ -129,12 +119,13 @@ impl Arguments {
 
     fn options(&self) -> Options {
         let cores = available_parallelism().map_or(2, NonZero::get);
+        let Amount { pipelines, per_pipeline, per_app, verify, seed } = self.amount;
         Options {
-            pipelines: self.pipelines,
-            per_pipeline: self.per_pipeline,
-            per_app: self.per_app,
-            seed: self.seed,
-            verify: self.verify,
+            pipelines,
+            per_pipeline,
+            per_app,
+            seed,
+            verify,
             threads: self.threads.map_or(cores.saturating_sub(1).max(1), NonZero::get),
             time_limit: self.time_limit,
         }

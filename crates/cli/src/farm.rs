@@ -1,5 +1,8 @@
 //! `warploom farm`: many machines tune together.
 
+#[cfg(feature = "train")]
+mod collect;
+mod launching;
 mod server;
 mod start;
 mod status;
@@ -41,6 +44,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     Start(Box<start::Arguments>),
+    #[cfg(feature = "train")]
+    Collect(Box<collect::Arguments>),
     Worker(Box<worker::Arguments>),
     Status(status::Arguments),
     Stop(stop::Arguments),
@@ -49,6 +54,8 @@ enum What {
 pub(crate) fn farm(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     match &arguments.what {
         What::Start(arguments) => start::start(apps, arguments, out),
+        #[cfg(feature = "train")]
+        What::Collect(arguments) => collect::collect(apps, arguments, out),
         What::Worker(arguments) => worker::worker(apps, arguments, out),
         What::Status(arguments) => status::status(arguments, out),
         What::Stop(arguments) => stop::stop(arguments, out),

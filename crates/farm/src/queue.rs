@@ -20,6 +20,7 @@ pub mod paces;
 pub mod runs;
 pub mod workers;
 
+use serde::Serialize;
 use warploom_tune::records::{Change, Place, RecordsError, Row, Store, Unreadable, Value};
 
 use crate::address::Address;
@@ -105,4 +106,9 @@ fn readable<T>(
 ) -> Result<Vec<T>, RecordsError> {
     let read: Result<Vec<T>, Unreadable> = rows.iter().map(read).collect();
     read.map_err(|error| RecordsError::unreadable(place, error))
+}
+
+/// A value as JSON. Nothing that is stored here has keys that are no texts.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }

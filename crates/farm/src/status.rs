@@ -1,7 +1,7 @@
 //! What a farm does at the moment: its workers, its runs, and what waits to be measured.
 //!
 //! All ages and rates are by the server's clock. A worker is alive while the server knows its
-//! connection, whatever it last said.
+//! connection, and has heard from it within a minute.
 
 mod rows;
 

@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The first pause between two attempts to reach it, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
+/// After so long without a word from it, a worker counts as gone, although it is connected.
+const SILENCE: Duration = Duration::from_secs(60);
+
 /// Opens the records on a server, and makes their tables if there are none.
 ///
 /// # Errors
@@ -80,12 +83,17 @@ impl Postgres {
         self.address.schema()
     }
 
-    /// A query for the numbers of all processes that are connected, as texts.
+    /// A query for the numbers of all processes that are there, as texts: those that are connected, but
+    /// not workers that have been silent for long. A process that is suspended stays connected.
     pub(crate) fn alive(&self) -> String {
         let class = class_of(self.address.schema()) as u32;
         format!(
-            "SELECT objid::bigint::text FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
-             AND classid = {class} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            "SELECT objid::bigint::text COLLATE \"C\" FROM pg_locks
+             WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = {class}
+                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+             EXCEPT SELECT holder FROM workers WHERE left_at IS NULL
+                 AND seen_at < extract(epoch FROM clock_timestamp())::float8 - {}",
+            SILENCE.as_secs()
         )
     }
 

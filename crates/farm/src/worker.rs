@@ -5,7 +5,9 @@
 //! | --- | --- |
 //! | `agent` | what the threads of the process share: the connection, what is taken, when it ends |
 //! | `compile` | threads that compile |
+//! | `ready` | threads that make candidates ready for a GPU |
 //! | `run` | threads that own a GPU |
+//! | `record` | a thread that writes what GPUs have done |
 //! | `propose` | threads that propose candidates for a run |
 //! | `crew` | a run's view of all workers |
 //!
@@ -16,6 +18,8 @@ mod agent;
 mod compile;
 mod crew;
 mod propose;
+mod ready;
+mod record;
 mod run;
 
 use std::sync::Arc;
@@ -72,6 +76,9 @@ pub struct Site<'a> {
     pub records: Records,
     /// The farm's workers.
     pub crew: &'a mut dyn Crew,
+    /// Replaces the task by one that says more: workers open that one, and whoever takes over goes on
+    /// with it. To be called before anything is measured.
+    pub settle: &'a mut dyn FnMut(&str) -> Result<(), RecordsError>,
     /// When to end.
     pub stop: &'a AtomicBool,
     /// For how long the run has been tuned already, by this process and others.

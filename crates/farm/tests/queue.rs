@@ -13,7 +13,7 @@ use warploom_farm::queue::Queue;
 use warploom_farm::queue::candidates::{BATCH, Done, MOST_LOSSES, MOST_VANISHED, Options, Stage, Taken};
 use warploom_farm::queue::code::Packed;
 use warploom_farm::queue::fence::Fenced;
-use warploom_farm::queue::runs::{Run, RunEnd};
+use warploom_farm::queue::runs::{NewRun, Run, RunEnd};
 use warploom_farm::queue::workers::{Gpus, JoinError, Joining};
 use warploom_farm::store;
 use warploom_runtime::TimingOptions;
@@ -188,13 +188,39 @@ fn a_paused_worker_records_nothing_on_postgres() {
     let mut other = farm.other();
     let fast = other.take(RUN, 1).unwrap().remove(0);
     assert_eq!((fast.id, fast.claim), (slow.id, slow.claim + 1));
-    assert!(!farm.queue.start(&slow).unwrap());
+    assert!(!farm.queue.start(slow.id, slow.claim).unwrap());
     assert_eq!(farm.queue.record(farm.worker, &[done(&slow)]).unwrap(), [false]);
     assert!(!farm.queue.end_finals(&slow, &Ok(Finals::default())).unwrap());
     assert!(overtaken(records.set_retimed(&[])));
     farm.queue.lose(&slow).unwrap();
     assert!(farm.records().trials(Some(farm.problem)).unwrap().is_empty());
     assert_eq!(other.record(farm.worker, &[done(&fast)]).unwrap(), [true]);
+}
+
+/// A process that is suspended keeps its connection.
+#[test]
+fn a_silent_worker_counts_as_gone_until_it_shows_up_on_postgres() {
+    let Some(server) = Running::start("a_silent_worker_counts_as_gone_until_it_shows_up_on_postgres") else {
+        return;
+    };
+    let mut farm = Farm::new(&server);
+    farm.put(2);
+    while !is_compiled(&mut farm) {}
+    let taken = [(); 2].map(|()| farm.queue.take(RUN, 1).unwrap().remove(0));
+    let mut other = farm.other();
+    assert_eq!((other.revive().unwrap(), other.take_run().unwrap()), (0, None), "it lives");
+    let silent = format!("UPDATE workers SET seen_at = seen_at - 100 WHERE id = {} RETURNING 1", farm.worker);
+    assert_eq!(rows(&farm.queue, &silent), 1);
+    assert_eq!(other.revive().unwrap(), 2);
+    let run = other.take_run().unwrap().unwrap();
+    assert_eq!((run.id, run.epoch), (farm.run.id, farm.run.epoch + 1));
+    let again = other.take(RUN, 1).unwrap().remove(0);
+    assert_eq!((again.id, again.claim), (taken[0].id, taken[0].claim + 1));
+    // It goes on where it stopped. What nobody else has taken is still its own.
+    farm.queue.show_up(farm.worker).unwrap();
+    assert_eq!(farm.queue.record(farm.worker, &[done(&taken[0]), done(&taken[1])]).unwrap(), [false, true]);
+    assert_eq!(other.record(farm.worker, &[done(&again)]).unwrap(), [true]);
+    assert_eq!(farm.records().trials(Some(farm.problem)).unwrap().len(), 2);
 }
 
 #[test]
@@ -207,7 +233,7 @@ fn what_a_worker_had_is_free_when_it_ends_on_postgres() {
         let mut doomed = farm.other();
         let taken = doomed.take(RUN, 1).unwrap().remove(0);
         assert_eq!((taken.vanished, taken.given_up()), (time, None));
-        assert!(doomed.start(&taken).unwrap());
+        assert!(doomed.start(taken.id, taken.claim).unwrap());
         assert_eq!(farm.queue.revive().unwrap(), 0, "it lives");
         drop(doomed);
         while farm.queue.revive().unwrap() == 0 {}
@@ -281,6 +307,28 @@ fn a_stopped_run_ends_for_everybody_on_postgres() {
     assert!(overtaken(farm.queue.end_run(&farm.run, RunEnd::Finished, "")));
     farm.queue.dismiss().unwrap();
     assert!(farm.queue.show_up(farm.worker).unwrap().leave);
+}
+
+#[test]
+fn a_task_can_be_replaced_by_one_that_says_more_on_postgres() {
+    let Some(server) = Running::start("a_task_can_be_replaced_by_one_that_says_more_on_postgres") else {
+        return;
+    };
+    let mut farm = Farm::new(&server);
+    let new = ["one", "two"].map(|name| NewRun { name, task: "vague", expected: 24 });
+    let ids = farm.queue.add_runs(&new, Some("{}")).unwrap();
+    assert!(ids.len() == 2 && ids[0] < ids[1], "{ids:?}");
+    assert_eq!(rows(&farm.queue, "SELECT 1 FROM runs WHERE state = 'waiting' AND expected = 24"), 2);
+    let run = farm.queue.take_run().unwrap().unwrap();
+    assert_eq!((run.id, run.task.as_str()), (ids[0], "vague"));
+    farm.queue.set_task(&run, "precise").unwrap();
+    let task = |farm: &Farm, run| farm.queue.task(run).unwrap().unwrap().0;
+    assert_eq!((task(&farm, ids[0]).as_str(), task(&farm, ids[1]).as_str()), ("precise", "vague"));
+    farm.queue.give_run_back(&run).unwrap();
+    let again = farm.queue.take_run().unwrap().unwrap();
+    assert_eq!((again.id, again.task.as_str()), (ids[0], "precise"));
+    assert!(overtaken(farm.queue.set_task(&run, "late")));
+    assert!(farm.queue.add_runs(&[], None).unwrap().is_empty());
 }
 
 /// Two runs that always have candidates: one improves, the other does not.

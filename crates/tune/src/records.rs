@@ -25,6 +25,7 @@ mod sqlite;
 mod steps;
 mod store;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -211,7 +212,7 @@ impl Records {
     /// If it cannot be stored.
     pub fn record(&mut self, problem: ProblemId, trial: &Trial) -> Result<bool, RecordsError> {
         self.change(|change| {
-            let new = record_in(change, problem, trial)?.is_some();
+            let new = record_in(change, &[(problem, trial)])?.iter().any(Option::is_some);
             claims::release(change, problem, &schedule_hash(&trial.sample.schedule))?;
             claims::renew(change)?;
             Ok(new)
@@ -359,17 +360,18 @@ impl Records {
     }
 }
 
-/// Stores a trial in a transaction, and returns its row id; `None` if its schedule has one already.
+/// Stores trials in a transaction. For each, its row id, or `None` if its schedule has a trial already.
 ///
 /// # Errors
-/// If it cannot be stored.
+/// If they cannot be stored.
 pub fn record_in(
     change: &mut dyn Change,
-    problem: ProblemId,
-    trial: &Trial,
-) -> Result<Option<i64>, RecordsError> {
-    change.hold_problem(problem.0)?;
-    rows::insert(change, problem, trial)
+    trials: &[(ProblemId, &Trial)],
+) -> Result<Vec<Option<i64>>, RecordsError> {
+    // In the same order everywhere, so that no two transactions wait for each other.
+    let problems: BTreeSet<i64> = trials.iter().map(|(problem, _)| problem.0).collect();
+    problems.into_iter().try_for_each(|problem| change.hold_problem(problem))?;
+    rows::insert(change, trials)
 }
 
 /// The hash that identifies a schedule within a problem, in hexadecimal.

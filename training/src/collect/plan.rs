@@ -5,17 +5,27 @@ const ROUND: usize = 20;
 
 /// A unit of work for a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Unit {
+pub enum Unit {
     /// A random pipeline.
-    Random { number: u64 },
+    Random {
+        /// Its number, from 0.
+        number: u64,
+    },
     /// Some samples of an app.
-    App { app: usize, round: u64, samples: usize },
+    App {
+        /// The app, by its position.
+        app: usize,
+        /// The number of the round, from 0.
+        round: u64,
+        /// Number of samples.
+        samples: usize,
+    },
 }
 
 /// All units. Those of apps are spread evenly among the random pipelines and alternate between the
 /// apps.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub struct Plan {
     pipelines: u64,
     apps: usize,
     per_app: usize,
@@ -23,8 +33,14 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// The plan for so many random pipelines, apps, and samples per app.
     pub fn new(pipelines: u64, apps: usize, per_app: usize) -> Plan {
         Plan { pipelines, apps, per_app, app_units: (apps * per_app.div_ceil(ROUND)) as u64 }
+    }
+
+    /// All units in order.
+    pub fn units(&self) -> impl Iterator<Item = Unit> {
+        (0..).map_while(|number| self.unit(number))
     }
 
     /// The unit with this number; `None` after the last.
@@ -52,7 +68,7 @@ mod tests {
     #[test]
     fn every_unit_comes_once_and_apps_are_spread() {
         let plan = Plan::new(800, 17, 90);
-        let units: Vec<Unit> = (0..).map_while(|number| plan.unit(number)).collect();
+        let units: Vec<Unit> = plan.units().collect();
         assert_eq!(units.len(), 800 + 17 * 5);
         let random: Vec<u64> = units
             .iter()

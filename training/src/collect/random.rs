@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use warploom::lang::{Pipeline, Realisation};
 use warploom::randpipe::{self, RandomPipeline, Scale, random_pipeline};
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::tune::measure::{Candidate, Subject};
 
 use super::schedules::{Choice, Predictor};
-use super::unit::Made;
+use super::unit::{Recipe, Selection, candidates};
 use super::{Collector, check, mixed};
 
 /// Bounds on the predicted time of the best schedule found, in microseconds.
@@ -30,36 +31,59 @@ const MAX_NODES: f64 = 1_200.0;
 /// Maximum size of all inputs together, in bytes.
 const MAX_INPUT_BYTES: u64 = 1 << 30;
 
-impl Collector<'_> {
-    /// The candidates of a random pipeline.
-    pub(super) fn random_pipeline(&self, number: u64) -> VecDeque<Candidate> {
-        let attempts = (0..ATTEMPTS).map(|attempt| mixed(&[self.options.seed, number, attempt]));
-        let made = attempts.map(|seed| {
-            let made = self.attempt(seed);
-            self.rejected.fetch_add(u64::from(made.is_none()), Ordering::Relaxed);
-            made
-        });
-        made.into_iter().flatten().next().unwrap_or_default()
+/// A random pipeline at its sizes.
+pub struct Generated {
+    /// What it was made from.
+    pub seed: u64,
+    /// The pipeline.
+    pub pipeline: Pipeline,
+    /// Its sizes.
+    pub request: Realisation,
+}
+
+impl Generated {
+    /// The random pipeline of a seed.
+    pub fn new(seed: u64) -> Generated {
+        let RandomPipeline { pipeline, request, .. } = random_pipeline(seed, &shape(seed));
+        Generated { seed, pipeline, request }
     }
 
-    fn attempt(&self, seed: u64) -> Option<VecDeque<Candidate>> {
-        let RandomPipeline { pipeline, request, .. } = random_pipeline(seed, &shape(seed));
-        let bytes = pipeline.inputs().iter().map(|(id, decl)| {
-            let points = request.inputs[id].as_ref().and_then(|region| region.points());
+    /// The pipeline with its data.
+    pub fn subject(self) -> Subject {
+        Subject::noise(self.pipeline, self.request, self.seed)
+    }
+
+    fn is_too_large(&self) -> bool {
+        let bytes = self.pipeline.inputs().iter().map(|(id, decl)| {
+            let points = self.request.inputs[id].as_ref().and_then(|region| region.points());
             points.unwrap_or(u64::MAX).saturating_mul(decl.ty.bytes() as u64)
         });
-        if bytes.fold(0, u64::saturating_add) > MAX_INPUT_BYTES {
+        bytes.fold(0, u64::saturating_add) > MAX_INPUT_BYTES
+    }
+}
+
+impl Recipe<'_> {
+    /// The seeds of a random pipeline, by its number: the first that is worth measuring is measured.
+    pub fn seeds(&self, number: u64) -> impl Iterator<Item = u64> + use<> {
+        let seed = self.seed;
+        (0..ATTEMPTS).map(move |attempt| mixed(&[seed, number, attempt]))
+    }
+
+    /// The schedules of a random pipeline; `None` if it is too fast, too slow or too large.
+    pub fn of_random(&self, generated: &Generated, samples: usize) -> Option<Selection> {
+        let Generated { seed, pipeline, request } = generated;
+        if generated.is_too_large() {
             return None;
         }
-        let problem = Problem::new(&pipeline, &request, self.device).ok()?;
+        let problem = Problem::new(pipeline, request, self.device).ok()?;
         let predictor = Predictor::new(&problem, self.model);
         let default = predictor.predict(&Schedule::default_for(&problem)).microseconds;
         if !(FASTEST..HOPELESS).contains(&default) {
             return None;
         }
         let choice = Choice {
-            seed,
-            samples: self.options.per_pipeline,
+            seed: *seed,
+            samples,
             with_default: true,
             search_seconds: SEARCH_SECONDS,
             max_nodes: MAX_NODES,
@@ -68,14 +92,25 @@ impl Collector<'_> {
         if !(FASTEST..SLOWEST).contains(&chosen.best) {
             return None;
         }
-        self.skipped.fetch_add(chosen.too_slow, Ordering::Relaxed);
-        drop(predictor);
-        let small = || check::of_pipeline(&pipeline, &request, self.device);
-        let checked = self.checked(&pipeline, chosen.schedules, small);
-        Some(
-            Made { subject: Arc::new(Subject::noise(pipeline, request, seed)), schedules: checked }
-                .candidates(),
-        )
+        Some(Selection { schedules: self.selected(pipeline, chosen.schedules), skipped: chosen.too_slow })
+    }
+}
+
+impl Collector<'_> {
+    /// The candidates of a random pipeline.
+    pub(super) fn random_pipeline(&self, number: u64) -> VecDeque<Candidate> {
+        let recipe = self.recipe();
+        let found = recipe.seeds(number).find_map(|seed| {
+            let generated = Generated::new(seed);
+            let selection = recipe.of_random(&generated, self.options.per_pipeline);
+            self.rejected.fetch_add(u64::from(selection.is_none()), Ordering::Relaxed);
+            Some((generated, selection?))
+        });
+        let Some((generated, Selection { schedules, skipped })) = found else { return VecDeque::new() };
+        self.skipped.fetch_add(skipped, Ordering::Relaxed);
+        let subject = Arc::new(generated.subject());
+        let small = || check::of_pipeline(subject.pipeline(), subject.request(), self.device);
+        candidates(&subject, schedules, small)
     }
 }
 

@@ -1,50 +1,75 @@
-//! Turns chosen schedules into candidates.
+//! The schedules of a unit that are measured, and how they become candidates.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use warploom::cost::CostModel;
 use warploom::lang::Pipeline;
 use warploom::schedule::schedule::Schedule;
+use warploom::target::Device;
 use warploom::tune::measure::{Candidate, Check, Subject};
 use warploom::tune::sample::Origin;
 
-use super::{Collector, mixed};
+use super::mixed;
 
-/// A subject with the schedules to measure.
-pub(super) struct Made {
-    pub subject: Arc<Subject>,
-    pub schedules: Vec<(Schedule, Origin, Option<Arc<Check>>)>,
+/// What the schedules of a unit follow from, beside the unit itself. The same recipe makes the same
+/// schedules wherever its searches end before their time limits.
+#[derive(Clone, Copy)]
+pub struct Recipe<'a> {
+    /// The device to measure on.
+    pub device: &'a Device,
+    /// The cost model of the schedule search.
+    pub model: &'a dyn CostModel,
+    /// Seed of the pipelines and schedules.
+    pub seed: u64,
+    /// Fraction of samples whose results are compared, from 0 to 1.
+    pub verify: f64,
 }
 
-impl Made {
-    pub fn candidates(self) -> VecDeque<Candidate> {
-        let Made { subject, schedules } = self;
-        let candidate = |(schedule, origin, check): (_, _, Option<_>)| {
-            let (subject, checks) = (subject.clone(), check.into_iter().collect());
-            Candidate { subject, schedule, origin, predicted_us: None, checks }
-        };
-        schedules.into_iter().map(candidate).collect()
-    }
+/// A schedule to measure.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Selected {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// How it was found.
+    pub origin: Origin,
+    /// Whether its results are compared.
+    pub verify: bool,
 }
 
-impl Collector<'_> {
-    /// Attaches a check to a random share of the schedules. `check` is called at most once, and
-    /// only if needed.
-    pub(super) fn checked(
-        &self,
-        pipeline: &Pipeline,
-        schedules: Vec<(Schedule, Origin)>,
-        check: impl Fn() -> Option<Check>,
-    ) -> Vec<(Schedule, Origin, Option<Arc<Check>>)> {
+/// The schedules of a unit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Selection {
+    /// Those to measure.
+    pub schedules: Vec<Selected>,
+    /// Number of schedules that were skipped because they would run or compile for too long.
+    pub skipped: u64,
+}
+
+impl Recipe<'_> {
+    /// Selects a random share of the schedules for a comparison of their results.
+    pub(super) fn selected(&self, pipeline: &Pipeline, schedules: Vec<(Schedule, Origin)>) -> Vec<Selected> {
         let hash = pipeline.structural_hash() as u64;
-        let chance =
-            |position: usize| mixed(&[self.options.seed, hash, position as u64]) as f64 / u64::MAX as f64;
-        let mut made: Option<Option<Arc<Check>>> = None;
-        let checked = schedules.into_iter().enumerate().map(|(position, (schedule, origin))| {
-            let wanted = chance(position) < self.options.verify;
-            let check = wanted.then(|| made.get_or_insert_with(|| check().map(Arc::new)).clone());
-            (schedule, origin, check.flatten())
-        });
-        checked.collect()
+        let chance = |position: usize| mixed(&[self.seed, hash, position as u64]) as f64 / u64::MAX as f64;
+        let selected = |(position, (schedule, origin))| {
+            let verify = chance(position) < self.verify;
+            Selected { schedule, origin, verify }
+        };
+        schedules.into_iter().enumerate().map(selected).collect()
     }
+}
+
+/// Candidates for the schedules of a subject. `check` is called at most once, and only if needed.
+pub(super) fn candidates(
+    subject: &Arc<Subject>,
+    schedules: Vec<Selected>,
+    check: impl FnOnce() -> Option<Check>,
+) -> VecDeque<Candidate> {
+    let is_needed = schedules.iter().any(|selected| selected.verify);
+    let check = is_needed.then(check).flatten().map(Arc::new);
+    let candidate = |Selected { schedule, origin, verify }: Selected| {
+        let checks = check.iter().filter(|_| verify).cloned().collect();
+        Candidate { subject: subject.clone(), schedule, origin, predicted_us: None, checks }
+    };
+    schedules.into_iter().map(candidate).collect()
 }

@@ -69,7 +69,7 @@ fn candidates(apps: &[App], arguments: &Arguments) -> Result<(Vec<String>, Vec<C
             Some(subject) => subject,
             None => {
                 let (asked, _) = arguments.values.of_app(app, &[], Purpose::Run)?;
-                let subject = Arc::new(Subject::of(&asked.workload(&[], arguments.seed)?)?);
+                let subject = Arc::new(Subject::of(&asked.workload(&[], arguments.amount.seed)?)?);
                 subjects.push((app.name.clone(), subject.clone()));
                 subject
             }

@@ -46,14 +46,18 @@ pub(super) fn print(
 ) -> Result<(), Error> {
     let place = arguments.output.display().to_string();
     if arguments.format.json {
-        return report::json(out, "warploom.collect/2", &object(summary, device, place, arguments.seed));
+        return report::json(
+            out,
+            "warploom.collect/2",
+            &object(summary, device, place, arguments.amount.seed),
+        );
     }
     let head = format!(
         "{} samples of {} pipelines on {}, seed {}, in {:.0} s: {:.1} per second, {} in {}\n",
         summary.samples,
         summary.pipelines,
         device.name,
-        arguments.seed,
+        arguments.amount.seed,
         summary.seconds,
         summary.rate(),
         show::bytes(summary.bytes),

@@ -1,117 +1,74 @@
-//! Tasks of a farm: what `warploom tune` would be asked to do, as text that every worker reads.
+//! Tasks of a farm, as text that every worker reads.
 
-use std::fs;
-use std::path::Path;
+#[cfg(feature = "train")]
+mod collecting;
+mod tuning;
 
-use clap::Parser;
 use serde::{Deserialize, Serialize};
 use warploom::app::App;
 use warploom::farm::worker::{Opened, ProposeError, Proposed, Site, Workshop};
-use warploom::lang::files::read_text;
 use warploom::target::Device;
-use warploom_apps::operators::operators;
 
 use crate::error::Error;
-use crate::pipeline::is_file;
-use crate::tune;
+
+#[cfg(feature = "train")]
+pub(super) use collecting::Collecting;
+use tuning::Tuning;
 
 /// The format of tasks.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// What a run is about.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Task {
+    /// Something to tune.
+    Tune(Tuning),
+    /// A unit of a collection of samples.
+    #[cfg(feature = "train")]
+    Collect(Collecting),
+}
 
 /// A task as it is stored.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct Task {
+#[derive(Serialize, Deserialize)]
+struct Stored<T> {
     version: u32,
-    /// The arguments of `warploom tune`: an app, an operator or a file, then options.
-    arguments: Vec<String>,
-    /// The content of the file, where the first argument names one: workers do not have it.
-    content: Option<String>,
+    #[serde(flatten)]
+    task: T,
 }
-
-/// The arguments of `warploom tune`, alone.
-#[derive(Parser)]
-#[command(name = "warploom tune", no_binary_name = true)]
-struct Tune {
-    #[command(flatten)]
-    arguments: tune::Arguments,
-}
-
-/// Options that have no meaning for many machines, or name files that workers do not have.
-const REFUSED: [(&str, &str); 11] = [
-    ("--records", "a farm's trials are in its database"),
-    ("--output", "`warploom records best` prints the fastest schedule when a run is finished"),
-    ("--out", "`warploom records best` prints the fastest schedule when a run is finished"),
-    ("-o", "`warploom records best` prints the fastest schedule when a run is finished"),
-    ("--json", "`warploom farm status --json` shows runs"),
-    ("--weights", "trained weights are in the farm's database"),
-    ("--template", "workers do not have the file"),
-    ("--init", "workers do not have the file"),
-    ("--gpu", "each worker has GPUs of its own"),
-    ("--threads", "each worker has threads of its own"),
-    ("--fake", "give it to workers"),
-];
 
 impl Task {
     /// The task of tuning an app, an operator or a file with some options.
-    pub(super) fn new(what: &str, options: &[String]) -> Result<Task, Error> {
-        let flag = |option: &String| option.split('=').next().unwrap_or_default().to_owned();
-        for option in options {
-            if let Some((_, why)) = REFUSED.iter().find(|(name, _)| *name == flag(option)) {
-                return Err(Error::Ignored { flag: flag(option).trim_start_matches('-').to_owned(), why });
-            }
-        }
-        let content = if is_file(what) { Some(read_text(Path::new(what))?) } else { None };
-        let arguments = [what.to_owned()].into_iter().chain(options.iter().cloned()).collect();
-        Ok(Task { version: VERSION, arguments, content })
+    pub(super) fn tune(what: &str, options: &[String]) -> Result<Task, Error> {
+        Ok(Task::Tune(Tuning::new(what, options)?))
     }
 
     pub(super) fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        serde_json::to_string(&Stored { version: VERSION, task: self }).unwrap_or_default()
     }
 
     fn parse(text: &str) -> Result<Task, String> {
-        match serde_json::from_str::<Task>(text) {
-            Ok(task) if task.version == VERSION => Ok(task),
-            Ok(task) => {
-                Err(format!("the task has format {}, and this program reads {VERSION}", task.version))
-            }
-            Err(error) => Err(format!("the task cannot be read: {error}")),
+        let unreadable = |error: serde_json::Error| format!("the task cannot be read: {error}");
+        let Stored { version, .. } = serde_json::from_str::<Stored<Anything>>(text).map_err(unreadable)?;
+        if version != VERSION {
+            return Err(format!("the task has format {version}, and this program reads {VERSION}"));
         }
-    }
-
-    /// Does something with the arguments of `warploom tune`, and with the apps that they may name.
-    pub(super) fn with<T>(
-        &self,
-        apps: &[App],
-        work: impl FnOnce(&[App], &tune::Arguments) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let mut arguments = self.arguments.clone();
-        let what = arguments.first().cloned().unwrap_or_default();
-        // A file ends in the same way as the one that was named, because that says what is in it.
-        let folder = tempfile::tempdir()?;
-        if let (Some(content), Some(first)) = (&self.content, arguments.first_mut()) {
-            let name = Path::new(&what).file_name().map_or_else(|| what.clone().into(), ToOwned::to_owned);
-            let path = folder.path().join(name);
-            let file = path.display().to_string();
-            fs::write(&path, content).map_err(|error| Error::Write { path: file.clone(), error })?;
-            *first = file;
-        }
-        let Tune { arguments } = Tune::try_parse_from(&arguments).map_err(Error::Arguments)?;
-        if self.content.is_some() || apps.iter().any(|app| app.name == what) {
-            return work(apps, &arguments);
-        }
-        let operator = operators().into_iter().map(|operator| operator.app()).find(|app| app.name == what);
-        match operator {
-            Some(operator) => work(&[operator], &arguments),
-            None => work(apps, &arguments),
-        }
+        Ok(serde_json::from_str::<Stored<Task>>(text).map_err(unreadable)?.task)
     }
 
     /// The error that every worker would find in the task.
     pub(super) fn check(&self, apps: &[App]) -> Result<(), Error> {
-        self.with(apps, |apps, arguments| arguments.check(apps))
+        match self {
+            Task::Tune(tuning) => tuning.check(apps),
+            #[cfg(feature = "train")]
+            Task::Collect(_) => Ok(()),
+        }
     }
 }
+
+/// A task of any version.
+#[derive(Deserialize)]
+struct Anything {}
 
 /// What this program knows of tasks.
 pub(super) struct Shop<'a> {
@@ -120,15 +77,47 @@ pub(super) struct Shop<'a> {
 
 impl Workshop for Shop<'_> {
     fn open(&self, task: &str, device: &Device) -> Result<Opened, String> {
-        let opened = Task::parse(task)?.with(self.apps, |apps, arguments| arguments.tunable(apps, device));
-        let tunable = opened.map_err(|error| error.to_string())?;
-        let tune::Tunable { subject, small, tolerance } = tunable;
-        Ok(Opened { subject, small, tolerance })
+        match Task::parse(task)? {
+            Task::Tune(tuning) => tuning.open(self.apps, device),
+            #[cfg(feature = "train")]
+            Task::Collect(collecting) => collecting.open(self.apps),
+        }
     }
 
     fn propose(&self, task: &str, site: Site<'_>) -> Result<Proposed, ProposeError> {
-        let task = Task::parse(task).map_err(ProposeError::Task)?;
-        let proposed = task.with(self.apps, |apps, arguments| Ok(arguments.in_farm(apps, site)));
-        proposed.unwrap_or_else(|error| Err(ProposeError::Task(error.to_string())))
+        match Task::parse(task).map_err(ProposeError::Task)? {
+            Task::Tune(tuning) => tuning.propose(self.apps, site),
+            #[cfg(feature = "train")]
+            Task::Collect(collecting) => collecting.propose(self.apps, site),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_read_as_they_were_written() {
+        let options = ["--iterations", "20"].map(str::to_owned);
+        let tune = Task::tune("harris", &options).unwrap();
+        assert_eq!(
+            tune.to_json(),
+            r#"{"version":2,"tune":{"arguments":["harris","--iterations","20"],"content":null}}"#
+        );
+        assert_eq!(Task::parse(&tune.to_json()), Ok(tune));
+    }
+
+    #[test]
+    fn what_is_no_task_is_refused() {
+        for (text, why) in [
+            (r#"{"version":1,"arguments":["harris"]}"#, "the task has format 1, and this program reads 2"),
+            (r#"{"version":3,"dance":{}}"#, "the task has format 3, and this program reads 2"),
+            (r#"{"version":2,"dance":{}}"#, "the task cannot be read: "),
+            ("{}", "the task cannot be read: missing field `version`"),
+        ] {
+            let error = Task::parse(text).unwrap_err();
+            assert!(error.starts_with(why), "{text}: {error}");
+        }
     }
 }

@@ -26,7 +26,7 @@ impl Arguments {
 
     /// Proposes what `warploom tune` would measure.
     pub(crate) fn in_farm(&self, apps: &[App], site: Site<'_>) -> Result<Proposed, ProposeError> {
-        let Site { device, versions, mut records, crew, stop, age } = site;
+        let Site { device, versions, mut records, crew, stop, age, .. } = site;
         let failed = |error: Error| ProposeError::Task(error.to_string());
         let begin = Instant::now();
         let asked = self.which.realise(apps).map_err(failed)?;

@@ -1,5 +1,9 @@
 //! A farm of real processes: a private server, workers of every role on made-up devices, and kills.
 
+#[cfg(feature = "train")]
+mod collect;
+mod faults;
+
 use std::fs::{self, Permissions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -60,11 +64,19 @@ impl Farm {
 
     /// A worker that is killed in the end.
     fn worker(&self, roles: &str) -> Worker {
-        let arguments = format!("farm worker farm/farm.json --role {roles} --threads 1 --fake fake:delay=50");
+        self.worker_of("farm/farm.json", roles)
+    }
+
+    fn worker_of(&self, farm_file: &str, roles: &str) -> Worker {
+        Worker(self.worker_command(farm_file, roles).spawn().unwrap())
+    }
+
+    fn worker_command(&self, farm_file: &str, roles: &str) -> Command {
+        let arguments = format!("farm worker {farm_file} --role {roles} --threads 1 --fake fake:delay=50");
         let log = fs::File::create(self.path(&format!("{roles}.log"))).unwrap();
         let mut command = self.command(&arguments);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        Worker(command.spawn().unwrap())
+        command
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -173,6 +185,25 @@ fn several_runs_end_and_workers_leave_on_postgres() {
     let stopped = farm.json("farm stop farm/farm.json --json");
     let counts = ["stopped_runs", "dismissed_workers"].map(|count| stopped[count].as_u64());
     assert_eq!(counts, [Some(0), Some(0)], "{stopped}");
+}
+
+#[cfg(feature = "train")]
+#[test]
+fn iterations_train_the_model_on_postgres() {
+    let Some(farm) = Farm::new("iterations_train_the_model_on_postgres") else { return };
+    let started = farm.run(
+        "farm start blur --database farm --local 1 --fake fake -- --size 96x64 --iterations 2 --retrain --samples 8 \
+         --beam 4 --passes 1",
+    );
+    assert_eq!(started.code, 0, "{}", started.err);
+    let status = farm.finished(Instant::now() + LIMIT);
+    assert!(status["runs"][0]["valid"].as_u64().unwrap() > 8, "{status:#}");
+    let mut records = warploom::records::open(farm.path("farm/farm.json")).unwrap();
+    let problem = records.problems().unwrap()[0].id;
+    let iterations = records.iterations(problem).unwrap();
+    assert_eq!(iterations.iter().map(|iteration| iteration.number).collect::<Vec<_>>(), [1, 2]);
+    let state = records.run(problem, &iterations[1].run).unwrap();
+    assert!(state.weights.is_some(), "the model was not trained");
 }
 
 #[test]

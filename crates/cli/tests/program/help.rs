@@ -40,14 +40,16 @@ pub const COMMANDS: [&str; 30] = [
 const TRAINING: [&str; 3] = ["collect", "train", "evaluate"];
 
 /// Those that only a program with the feature `farm` has.
-pub const FARM: &[&str] = if cfg!(all(feature = "farm", unix)) {
+pub const FARM: &[&str] = if cfg!(all(feature = "farm", feature = "train", unix)) {
+    &["farm", "farm start", "farm worker", "farm status", "farm stop", "farm collect"]
+} else if cfg!(all(feature = "farm", unix)) {
     &["farm", "farm start", "farm worker", "farm status", "farm stop"]
 } else {
     &[]
 };
 
 /// Those that say more where the program can train.
-const LONGER_WITH_TRAIN: [&str; 3] = ["", "tune", "suite"];
+const LONGER_WITH_TRAIN: [&str; 4] = ["", "tune", "suite", "farm"];
 
 #[test]
 fn pages_are_as_they_were() {

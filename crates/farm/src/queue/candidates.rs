@@ -18,7 +18,8 @@ use warploom_tune::values;
 use super::code::{self, Packed};
 use super::fence::Fence;
 use super::runs::Run;
-use super::{NOW, Queue, all, one};
+use super::workers;
+use super::{NOW, Queue, all, json, one};
 use crate::fairness;
 
 /// The most candidates that are taken at once.
@@ -188,7 +189,8 @@ impl Queue {
         let withdraw = "DELETE FROM candidates WHERE run = $1 AND state IN ('queued', 'compiled')";
         self.change(|change| {
             run.fence().hold(change)?;
-            change.execute(withdraw, values![run.id]).map(drop)
+            change.execute(withdraw, values![run.id])?;
+            code::drop_unused(change, None)
         })
     }
 
@@ -207,11 +209,13 @@ impl Queue {
         let runs = "SELECT r.id, r.used, r.share, EXISTS
                  (SELECT 1 FROM candidates c WHERE c.state = $1 AND c.run = r.id AND $2 IN ('', c.fingerprint))
              FROM runs r WHERE r.state IN ('waiting', 'active') AND r.device IS NOT NULL ORDER BY r.id";
+        let there = workers::there();
         let take = format!(
             "WITH takers AS (SELECT greatest(1, sum(CASE $5 WHEN 'run' THEN gpus ELSE 1 END)) AS number FROM workers
-                 WHERE left_at IS NULL AND seen_at > {NOW} - 30 AND (roles = 'all' OR strpos(roles, $5) > 0)),
-             fair AS (SELECT least($6, greatest(1, ceil(count(*) / (2 * (SELECT number FROM takers)))::bigint)) AS number
-                 FROM (SELECT 1 FROM candidates WHERE state = $1 AND run = $3 LIMIT 4000) AS waiting),
+                 WHERE {there} AND (roles = 'all' OR strpos(roles, $5) > 0)),
+             fair AS (SELECT least($6::bigint, greatest(1, ceil(count(*) / (2 * (SELECT number FROM takers)))::bigint)) AS number
+                 FROM (SELECT 1 FROM candidates WHERE state = $1 AND run = $3
+                     LIMIT (SELECT (2 * $6::bigint * number)::bigint FROM takers)) AS waiting),
              chosen AS (SELECT id FROM candidates WHERE state = $1 AND run = $3 AND $2 IN ('', fingerprint)
                  ORDER BY id LIMIT (SELECT number FROM fair) FOR UPDATE SKIP LOCKED)
              UPDATE candidates c SET state = $4, holder = $7, claim = c.claim + 1, started_at = NULL
@@ -252,9 +256,9 @@ impl Queue {
     ///
     /// # Errors
     /// If the queue cannot be used.
-    pub fn start(&mut self, taken: &Taken) -> Result<bool, RecordsError> {
+    pub fn start(&mut self, candidate: i64, claim: i64) -> Result<bool, RecordsError> {
         let start = format!("UPDATE candidates SET started_at = {NOW} WHERE id = $1 AND claim = $2");
-        self.change(|change| Ok(change.execute(&start, values![taken.id, taken.claim])? == 1))
+        self.change(|change| Ok(change.execute(&start, values![candidate, claim])? == 1))
     }
 
     /// What a run is about, and what it is tuned for, as JSON; `None` if it is over.
@@ -330,14 +334,15 @@ impl Queue {
     /// If the queue cannot be used.
     pub fn record(&mut self, worker: i64, done: &[Done]) -> Result<Vec<bool>, RecordsError> {
         self.change(|change| {
-            let counted = done.iter().map(|done| record(change, worker, done));
-            let counted = counted.collect::<Result<Vec<bool>, _>>()?;
-            let ran = counted.iter().filter(|counted| **counted).count();
-            let failed = done.iter().zip(&counted);
-            let failed = failed.filter(|(done, counted)| **counted && done.trial.time_us().is_none()).count();
+            let removed = remove(change, done)?;
+            let counts = |done: &&Done| removed.contains(&done.taken.id);
+            let counted: Vec<&Done> = done.iter().filter(counts).collect();
+            let failed = counted.iter().filter(|done| done.trial.time_us().is_none()).count();
             let count = "UPDATE workers SET ran = ran + $2, failed = failed + $3 WHERE id = $1";
-            change.execute(count, values![worker, ran, failed])?;
-            Ok(counted)
+            change.execute(count, values![worker, counted.len(), failed])?;
+            // Last, because others wait for the problem from here on.
+            insert(change, worker, &counted)?;
+            Ok(done.iter().map(|done| counts(&done)).collect())
         })
     }
 
@@ -427,21 +432,49 @@ impl Queue {
     }
 }
 
-/// Records a trial in place of its candidate; `false` if that is not this process's any more.
-fn record(change: &mut dyn Change, worker: i64, done: &Done) -> Result<bool, RecordsError> {
-    let Done { taken, trial, factor } = done;
-    // First, so that it waits for nobody who waits for the candidate.
-    change.hold_problem(taken.problem.0)?;
-    code::drop_code(change, taken.id)?;
-    let remove = "DELETE FROM candidates WHERE id = $1 AND claim = $2";
-    if change.execute(remove, values![taken.id, taken.claim])? == 0 {
-        return Ok(false);
-    }
-    if let Some(id) = record_in(change, taken.problem, trial)? {
-        let note = format!("INSERT INTO measured (trial, worker, at, factor) VALUES ($1, $2, {NOW}, $3)");
-        change.execute(&note, values![id, worker, *factor])?;
-    }
-    Ok(true)
+/// Removes candidates with what was compiled for them. Returns the numbers of those that were still this
+/// process's.
+fn remove(change: &mut dyn Change, done: &[Done]) -> Result<HashSet<i64>, RecordsError> {
+    let turns: Vec<Turn> =
+        done.iter().map(|done| Turn { id: done.taken.id, claim: done.taken.claim }).collect();
+    // The rows of their code vanish with candidates, but are still seen by this statement.
+    let remove = "WITH gone AS
+             (DELETE FROM candidates c USING json_to_recordset($1::text::json) AS turn(id bigint, claim bigint)
+             WHERE c.id = turn.id AND c.claim = turn.claim RETURNING c.id)
+         SELECT gone.id, u.hash FROM gone LEFT JOIN code_of_candidates u ON u.candidate = gone.id";
+    let gone: Vec<(i64, Option<String>)> =
+        all(change, remove, values![json(&turns)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let removed = gone.iter().map(|(candidate, _)| *candidate).collect();
+    code::drop_unused(change, Some(&gone.into_iter().filter_map(|(_, hash)| hash).collect()))?;
+    Ok(removed)
+}
+
+/// Inserts trials, and who has measured them.
+fn insert(change: &mut dyn Change, worker: i64, done: &[&Done]) -> Result<(), RecordsError> {
+    let trials: Vec<(ProblemId, &Trial)> =
+        done.iter().map(|done| (done.taken.problem, &done.trial)).collect();
+    let new = done.iter().zip(record_in(change, &trials)?);
+    let new: Vec<Measured> =
+        new.filter_map(|(done, trial)| Some(Measured { trial: trial?, factor: done.factor })).collect();
+    let note = format!(
+        "INSERT INTO measured (trial, worker, at, factor) SELECT trial, $2::bigint, {NOW}, factor
+         FROM json_to_recordset($1::text::json) AS new(trial bigint, factor double precision)"
+    );
+    change.execute(&note, values![json(&new), worker]).map(drop)
+}
+
+/// A candidate that somebody has taken.
+#[derive(Serialize)]
+struct Turn {
+    id: i64,
+    claim: i64,
+}
+
+/// Who has measured a trial is noted beside it.
+#[derive(Serialize)]
+struct Measured {
+    trial: i64,
+    factor: f64,
 }
 
 fn read(row: &Row) -> Result<Taken, Unreadable> {
@@ -459,11 +492,6 @@ fn read(row: &Row) -> Result<Taken, Unreadable> {
         vanished: row.get(9)?,
         built: row.get(10)?,
     })
-}
-
-/// A value as JSON. Nothing that is stored here has keys that are no texts.
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
 }
 
 fn from_json<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, Unreadable> {

@@ -10,7 +10,7 @@ use warploom_tune::records::{Change, RecordsError};
 use warploom_tune::values;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Queue, all};
+use super::{Queue, all, json};
 
 const BUFFER: usize = 1 << 14;
 const QUALITY: u32 = 1;
@@ -113,28 +113,34 @@ pub(super) fn store(
     candidate: i64,
     code: &BTreeMap<String, Vec<u8>>,
 ) -> Result<(), RecordsError> {
-    for (hash, content) in code {
-        // Most candidates share most of their kernels, so their content is not sent again.
-        if change.query_one("SELECT 1 FROM code WHERE hash = $1", values![hash])?.is_none() {
-            let insert = "INSERT INTO code (hash, content) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-            change.execute(insert, values![hash, content.clone()])?;
-        }
-        let uses = "INSERT INTO code_of_candidates (candidate, hash) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-        change.execute(uses, values![candidate, hash])?;
+    // Most candidates share most of their kernels, so their content is not sent again.
+    let missing = "SELECT hash FROM json_array_elements_text($1::text::json) AS own(hash)
+         WHERE NOT EXISTS (SELECT 1 FROM code WHERE code.hash = own.hash)";
+    let hashes = json(&code.keys().collect::<Vec<_>>());
+    let missing: Vec<String> = all(change, missing, values![&hashes], |row| row.get(0))?;
+    for (hash, content) in missing.iter().filter_map(|hash| code.get_key_value(hash)) {
+        let insert = "INSERT INTO code (hash, content) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+        change.execute(insert, values![hash, content.clone()])?;
     }
-    Ok(())
+    let uses = "INSERT INTO code_of_candidates (candidate, hash)
+         SELECT $1::bigint, hash FROM json_array_elements_text($2::text::json) AS own(hash) ON CONFLICT DO NOTHING";
+    change.execute(uses, values![candidate, &hashes]).map(drop)
 }
 
-/// Removes the machine code that nobody but a candidate needs. Whoever begins to need it at this
-/// moment will miss it, and its candidate is compiled again.
-pub(super) fn drop_code(change: &mut dyn Change, candidate: i64) -> Result<(), RecordsError> {
-    let hashes = "DELETE FROM code_of_candidates WHERE candidate = $1 RETURNING hash";
-    let hashes: BTreeSet<String> =
-        all(change, hashes, values![candidate], |row| row.get(0))?.into_iter().collect();
-    for hash in hashes {
-        let unused = "DELETE FROM code WHERE hash = $1
-             AND NOT EXISTS (SELECT 1 FROM code_of_candidates WHERE hash = $1)";
-        change.execute(unused, values![hash])?;
+/// Removes machine code that no candidate needs, of some digests, or of all for `None`. Whoever begins
+/// to need it at this moment will miss it, and its candidate is compiled again.
+pub(super) fn drop_unused(
+    change: &mut dyn Change,
+    hashes: Option<&BTreeSet<String>>,
+) -> Result<(), RecordsError> {
+    let unused = "NOT EXISTS (SELECT 1 FROM code_of_candidates u WHERE u.hash = code.hash)";
+    match hashes {
+        Some(hashes) if hashes.is_empty() => Ok(()),
+        Some(hashes) => {
+            let of = "hash IN (SELECT json_array_elements_text($1::text::json))";
+            let drop_some = format!("DELETE FROM code WHERE {of} AND {unused}");
+            change.execute(&drop_some, values![json(hashes)]).map(drop)
+        }
+        None => change.execute(&format!("DELETE FROM code WHERE {unused}"), &[]).map(drop),
     }
-    Ok(())
 }

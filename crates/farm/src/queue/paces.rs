@@ -26,15 +26,13 @@ impl Queue {
         self.change(|change| change.execute(set, values![problem.0, worker, gpu, default_us]).map(drop))
     }
 
-    /// The factor that makes times of a GPU comparable: 1 unless it differs from the median of all by
-    /// more than [`TOLERATED`].
+    /// The times of all GPUs for the default schedule of a problem, in ascending order.
     ///
     /// # Errors
     /// If the queue cannot be used.
-    pub fn factor(&self, problem: ProblemId, default_us: f64) -> Result<f64, RecordsError> {
+    pub fn paces(&self, problem: ProblemId) -> Result<Vec<f64>, RecordsError> {
         let query = "SELECT default_us FROM paces WHERE problem = $1 ORDER BY default_us";
-        let times: Vec<f64> = self.rows(query, values![problem.0], |row| row.get(0))?;
-        Ok(factor(&times, default_us))
+        self.rows(query, values![problem.0], |row| row.get(0))
     }
 
     /// Tells people that a GPU differs from the others.
@@ -53,8 +51,9 @@ impl Queue {
     }
 }
 
-/// The factor for a GPU, from the times of all of them in ascending order.
-fn factor(times: &[f64], own: f64) -> f64 {
+/// The factor that makes times of a GPU comparable, from its own time for the default schedule and those
+/// of all GPUs in ascending order: 1 unless it differs from the median by more than [`TOLERATED`].
+pub fn factor(times: &[f64], own: f64) -> f64 {
     let Some(&middle) = times.get(times.len() / 2) else { return 1.0 };
     // Of an even number, the mean of the two in the middle.
     let median = match times.len() % 2 {

@@ -3,6 +3,7 @@
 use warploom_tune::records::{ProblemId, RecordsError};
 use warploom_tune::values;
 
+use super::code;
 use super::fence::Fence;
 use super::workers::add_note;
 use super::{NOW, Queue, all, one};
@@ -23,6 +24,17 @@ pub struct Run {
     pub epoch: i64,
     /// For how many seconds it has been tuned so far.
     pub age: u64,
+}
+
+/// A run to add.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewRun<'a> {
+    /// Name of the pipeline, or what else people know it by.
+    pub name: &'a str,
+    /// What to do, as JSON that only the program reads.
+    pub task: &'a str,
+    /// How many trials it will take, as far as is known; 0 if nothing is.
+    pub expected: usize,
 }
 
 /// How a run ended.
@@ -47,14 +59,27 @@ impl Queue {
     /// # Errors
     /// If the queue cannot be used.
     pub fn add_run(&mut self, name: &str, task: &str, device: Option<&str>) -> Result<i64, RecordsError> {
+        let ids = self.add_runs(&[NewRun { name, task, expected: 0 }], device)?;
+        Ok(ids.first().copied().unwrap_or_default())
+    }
+
+    /// Adds all of these runs, or none. Returns their numbers.
+    ///
+    /// # Errors
+    /// If the queue cannot be used.
+    pub fn add_runs(&mut self, runs: &[NewRun<'_>], device: Option<&str>) -> Result<Vec<i64>, RecordsError> {
         let add = format!(
-            "INSERT INTO runs (name, task, state, device, asked_at) VALUES ($1, $2, 'waiting', $3, {NOW})
-             RETURNING id"
+            "INSERT INTO runs (name, task, state, device, expected, asked_at)
+             VALUES ($1, $2, 'waiting', $3, $4, {NOW}) RETURNING id"
         );
         let device = device.map(str::to_owned);
         self.change(|change| {
-            let id = one(change, &add, values![name, task, &device], |row| row.get(0))?;
-            Ok(id.unwrap_or_default())
+            let mut ids = Vec::new();
+            for NewRun { name, task, expected } in runs {
+                let values = values![*name, *task, &device, *expected];
+                ids.push(one(change, &add, values, |row| row.get(0))?.unwrap_or_default());
+            }
+            Ok(ids)
         })
     }
 
@@ -121,17 +146,31 @@ impl Queue {
         })
     }
 
-    /// Notes the problem of a run, and the problem's last trial before it.
+    /// Replaces the task of a run by one that says more.
     ///
     /// # Errors
     /// If another process has taken over, or the queue cannot be used.
-    pub fn set_problem(&mut self, run: &Run, problem: ProblemId) -> Result<(), RecordsError> {
+    pub fn set_task(&mut self, run: &Run, task: &str) -> Result<(), RecordsError> {
+        let set = "UPDATE runs SET task = $2 WHERE id = $1";
+        self.change(|change| {
+            run.fence().hold(change)?;
+            change.execute(set, values![run.id, task]).map(drop)
+        })
+    }
+
+    /// Notes the problem of a run, and the problem's last trial before it, whose number is returned.
+    ///
+    /// # Errors
+    /// If another process has taken over, or the queue cannot be used.
+    pub fn set_problem(&mut self, run: &Run, problem: ProblemId) -> Result<i64, RecordsError> {
         let set = "UPDATE runs SET problem = $2,
                  before = (SELECT coalesce(max(id), 0) FROM trials WHERE problem = $2)
              WHERE id = $1 AND problem IS DISTINCT FROM $2";
+        let before = "SELECT before FROM runs WHERE id = $1";
         self.change(|change| {
             run.fence().hold(change)?;
-            change.execute(set, values![run.id, problem.0]).map(drop)
+            change.execute(set, values![run.id, problem.0])?;
+            Ok(one(change, before, values![run.id], |row| row.get(0))?.unwrap_or_default())
         })
     }
 
@@ -185,6 +224,7 @@ impl Queue {
         self.change(|change| {
             run.fence().hold(change)?;
             change.execute("DELETE FROM candidates WHERE run = $1", values![run.id])?;
+            code::drop_unused(change, None)?;
             change.execute(&set, values![run.id, state, message])?;
             match end {
                 RunEnd::Finished => Ok(()),
@@ -208,6 +248,7 @@ impl Queue {
             for run in &stopped {
                 change.execute("DELETE FROM candidates WHERE run = $1", values![*run])?;
             }
+            code::drop_unused(change, None)?;
             Ok(stopped.len())
         })
     }

@@ -63,6 +63,8 @@ pub struct Orders {
     pub leave: bool,
     /// The number of runs that are not over.
     pub runs: i64,
+    /// The number of workers that have shown up lately, this one among them.
+    pub workers: u32,
 }
 
 impl Queue {
@@ -127,7 +129,10 @@ impl Queue {
             let leave = one(change, &seen, values![worker, holder], |row| row.get(0))?;
             let runs = "SELECT count(*) FROM runs WHERE state IN ('waiting', 'active')";
             let runs = one(change, runs, &[], |row| row.get(0))?;
-            Ok(Orders { leave: leave.unwrap_or(true), runs: runs.unwrap_or(0) })
+            let workers = format!("SELECT count(*) FROM workers WHERE {}", there());
+            let workers = one(change, &workers, &[], |row| row.get(0))?;
+            let (leave, runs) = (leave.unwrap_or(true), runs.unwrap_or(0));
+            Ok(Orders { leave, runs, workers: workers.unwrap_or(1) })
         })
     }
 
@@ -175,6 +180,11 @@ impl Queue {
     pub fn note(&mut self, run: Option<i64>, worker: Option<i64>, note: &str) -> Result<(), RecordsError> {
         self.change(|change| add_note(change, run, worker, note))
     }
+}
+
+/// The workers that have shown up lately, as a condition.
+pub(super) fn there() -> String {
+    format!("left_at IS NULL AND seen_at > {NOW} - 30")
 }
 
 pub(super) fn add_note(

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
@@ -24,8 +24,10 @@ use crate::server::machine;
 /// How often a worker shows that it is there, and looks for candidates of workers that are not.
 const BEAT: Duration = Duration::from_secs(2);
 
-/// Pauses while there is nothing to do: the first, and the longest.
+/// Pauses while there is nothing to do: the first, and the longest. Up to that, the longest grows with
+/// the number of workers, by [`PER_WORKER`], so that those that wait do not keep the server busy.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+const PER_WORKER: Duration = Duration::from_millis(5);
 
 /// For how long no run may be there before a worker ends that was told to stay until all is done.
 const DONE: Duration = Duration::from_secs(4);
@@ -50,6 +52,8 @@ pub(super) struct Agent<'a> {
     open: Mutex<VecDeque<(i64, Arc<Order>)>>,
     compiled: AtomicU64,
     recorded: AtomicU64,
+    /// The number of workers of the farm.
+    workers: AtomicU32,
 }
 
 /// A run that is worked on.
@@ -108,6 +112,7 @@ pub fn work(
         open: Mutex::default(),
         compiled: AtomicU64::new(0),
         recorded: AtomicU64::new(0),
+        workers: AtomicU32::new(1),
     };
     let worked = agent.work(gpus, stop);
     let left = agent.queue().leave(id);
@@ -147,7 +152,7 @@ impl Agent<'_> {
     }
 
     /// Does the work of a thread. If it fails, all others end too.
-    fn guarded(&self, work: impl FnOnce() -> Result<(), WorkError>) -> Result<(), WorkError> {
+    pub fn guarded(&self, work: impl FnOnce() -> Result<(), WorkError>) -> Result<(), WorkError> {
         let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(WorkError::Panicked));
         done.inspect_err(|_| self.end())
     }
@@ -157,6 +162,7 @@ impl Agent<'_> {
         let mut without_runs: Option<Instant> = None;
         while !self.is_ending() {
             let orders = self.queue().show_up(self.id)?;
+            self.workers.store(orders.workers, Ordering::Relaxed);
             self.queue().revive()?;
             without_runs = if orders.runs == 0 { without_runs.or(Some(Instant::now())) } else { None };
             let done = self.options.until_done && without_runs.is_some_and(|since| since.elapsed() > DONE);
@@ -224,11 +230,11 @@ impl Agent<'_> {
         let standing_in = assigned(&taken, Schedule::default_for(&problem));
         let mut trial = refused(&task, &standing_in, &order.device, &self.versions, status);
         trial.sample.schedule.clone_from(&taken.schedule);
-        self.record(Done { taken, trial, factor: 1.0 })
+        self.record(&[Done { taken, trial, factor: 1.0 }])
     }
 
-    pub fn record(&self, done: Done) -> Result<(), WorkError> {
-        let counted = self.queue().record(self.id, &[done])?;
+    pub fn record(&self, done: &[Done]) -> Result<(), WorkError> {
+        let counted = self.queue().record(self.id, done)?;
         self.recorded.fetch_add(counted.iter().filter(|counted| **counted).count() as u64, Ordering::Relaxed);
         Ok(())
     }
@@ -239,7 +245,8 @@ impl Agent<'_> {
 
     /// Waits a little longer each time, up to a limit.
     pub fn pause(&self, pause: &mut Duration) {
-        self.pause_at_most(pause, PAUSES.1);
+        let longest = PER_WORKER * self.workers.load(Ordering::Relaxed);
+        self.pause_at_most(pause, longest.clamp(PAUSES.0, PAUSES.1));
     }
 
     /// The same with a limit of its own.
@@ -271,7 +278,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// The next candidate that the work begins on; waits for one. `None` if the worker ends.
+    /// The next candidate; waits for one. `None` if the worker ends.
     pub fn next(&self, agent: &Agent<'_>, stage: Stage<'_>) -> Result<Option<Taken>, RecordsError> {
         let mut pause = PAUSES.0;
         while !agent.is_ending() {
@@ -283,9 +290,7 @@ impl Share {
                 taken.pop_front()
             };
             match next {
-                // It may have been freed since, if the connection broke.
-                Some(next) if agent.queue().start(&next)? => return Ok(Some(next)),
-                Some(_) => {}
+                Some(next) => return Ok(Some(next)),
                 None => agent.pause(&mut pause),
             }
         }

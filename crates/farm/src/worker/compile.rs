@@ -26,7 +26,10 @@ pub(super) fn compile(agent: &Agent<'_>) -> Result<(), WorkError> {
         let threads = (0..agent.options.threads.max(1)).map(|_| {
             start_scoped(scope, move || -> Result<(), WorkError> {
                 while let Some(taken) = share.next(agent, Stage::Compile)? {
-                    one(agent, kinds, taken).inspect_err(|_| agent.end())?;
+                    // It may have been freed since, if the connection broke.
+                    if agent.queue().start(taken.id, taken.claim)? {
+                        one(agent, kinds, taken).inspect_err(|_| agent.end())?;
+                    }
                 }
                 Ok(())
             })
@@ -54,7 +57,7 @@ fn one(agent: &Agent<'_>, kinds: &Kinds, taken: Taken) -> Result<(), WorkError> 
         return Ok(agent.queue().lose(&taken)?);
     }
     match refused_by_compiler(&task, &assigned, &order.device, &agent.versions, built) {
-        Ok(trial) => agent.record(Done { taken, trial, factor: 1.0 }),
+        Ok(trial) => agent.record(&[Done { taken, trial, factor: 1.0 }]),
         Err(built) => {
             let packed = code::pack(*built).map_err(|error| WorkError::Lost(error.to_string()))?;
             if agent.queue().compiled(agent.id, &taken, &packed)? {

@@ -1,6 +1,6 @@
 //! A run's view of all workers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use warploom_tune::records::{ProblemId, Records, RecordsError, Trial, schedule_hash};
@@ -23,9 +23,13 @@ pub(super) struct FarmCrew<'a> {
     agent: &'a Agent<'a>,
     run: &'a Run,
     fingerprint: String,
-    /// The times of the run's trials in order.
-    times: Vec<Option<f64>>,
     problem: Option<ProblemId>,
+    /// The last trial of the problem that was read, and the hashes of all schedules with trials so far.
+    last: i64,
+    tried: HashSet<String>,
+    /// The times of the run's trials in order, and how many trials it will take, as far as is known.
+    times: Vec<Option<f64>>,
+    expected: usize,
     reviewed: Instant,
     /// To look for trials with; opened when it is first needed.
     records: Option<Records>,
@@ -33,24 +37,41 @@ pub(super) struct FarmCrew<'a> {
 
 impl<'a> FarmCrew<'a> {
     pub fn new(agent: &'a Agent<'a>, run: &'a Run, fingerprint: String) -> FarmCrew<'a> {
-        let (times, problem) = (Vec::new(), None);
-        FarmCrew { agent, run, fingerprint, times, problem, reviewed: Instant::now(), records: None }
+        FarmCrew {
+            agent,
+            run,
+            fingerprint,
+            problem: None,
+            last: 0,
+            tried: HashSet::new(),
+            times: Vec::new(),
+            expected: 0,
+            reviewed: Instant::now(),
+            records: None,
+        }
     }
 
-    /// The trials of a problem after the one with a number.
-    fn trials_after(&mut self, problem: ProblemId, last: i64) -> Result<Vec<Trial>, RecordsError> {
+    /// The trials of a problem that have come since the last time.
+    fn new_trials(&mut self, problem: ProblemId) -> Result<Vec<Trial>, RecordsError> {
         let records = match self.records.take() {
             Some(records) => records,
             None => Records::over(Fenced::open(&self.agent.options.address, self.run.fence())?),
         };
-        self.records.insert(records).trials_after(problem, last)
+        let new = self.records.insert(records).trials_after(problem, self.last)?;
+        self.last = new.last().map_or(self.last, |trial| trial.id);
+        self.tried.extend(new.iter().map(|trial| schedule_hash(&trial.sample.schedule)));
+        Ok(new)
     }
 
-    /// Notes the problem of the run, once.
+    /// Notes the problem of the run, and reads what was measured for it before, once.
     fn begin(&mut self, problem: ProblemId) -> Result<(), RecordsError> {
         if self.problem != Some(problem) {
-            self.agent.queue().set_problem(self.run, problem)?;
+            let before = self.agent.queue().set_problem(self.run, problem)?;
             self.problem = Some(problem);
+            (self.last, self.tried) = (0, HashSet::new());
+            // Another process may have proposed for the run until now.
+            let own = self.new_trials(problem)?.into_iter().filter(|trial| trial.id > before);
+            self.times = own.map(|trial| trial.time_us()).collect();
         }
         Ok(())
     }
@@ -74,21 +95,21 @@ impl<'a> FarmCrew<'a> {
 
     /// Now and then, makes sure that all that is wanted is in the queue: another run of the same
     /// problem may have been stopped, with candidates that this one waits for.
-    fn review(
-        &mut self,
-        order: &Order,
-        left: &HashMap<String, &Wanted>,
-        progress: Progress,
-    ) -> Result<(), RecordsError> {
+    fn review(&mut self, order: &Order, left: &HashMap<String, &Wanted>) -> Result<(), RecordsError> {
         if self.reviewed.elapsed() < REVIEW {
             return Ok(());
         }
-        self.reviewed = Instant::now();
-        self.agent.queue().set_outlook(self.run, progress.expected, fairness::gain(&self.times))?;
+        self.set_outlook()?;
         let pending = self.agent.queue().pending(order.problem)?;
         let lost = left.iter().filter(|(hash, _)| !pending.contains(*hash));
         let lost: HashMap<String, &Wanted> = lost.map(|(hash, wants)| (hash.clone(), *wants)).collect();
         if lost.is_empty() { Ok(()) } else { self.put(order, &lost) }
+    }
+
+    /// Says what the run expects.
+    fn set_outlook(&mut self) -> Result<(), RecordsError> {
+        self.reviewed = Instant::now();
+        self.agent.queue().set_outlook(self.run, self.expected, fairness::gain(&self.times))
     }
 
     fn is_ended(&self, ended: &dyn Fn() -> bool) -> bool {
@@ -107,31 +128,28 @@ impl Crew for FarmCrew<'_> {
         let hashed = order.wanted.iter().map(|wants| (schedule_hash(&wants.schedule), wants));
         let mut left: HashMap<String, &Wanted> = hashed.collect();
         // Those that have trials are no candidates; other runs may measure some at this moment.
-        let mut last = 0;
-        for trial in self.trials_after(order.problem, 0)? {
-            last = trial.id;
-            left.remove(&schedule_hash(&trial.sample.schedule));
-        }
+        self.new_trials(order.problem)?;
+        left.retain(|hash, _| !self.tried.contains(hash));
         self.put(order, &left)?;
-        let mut progress = Progress { expected: self.times.len() + left.len(), ..Progress::default() };
-        self.reviewed = Instant::now();
-        self.agent.queue().set_outlook(self.run, progress.expected, fairness::gain(&self.times))?;
+        self.expected = self.expected.max(self.times.len() + left.len());
+        self.set_outlook()?;
         let mut pause = PAUSES.0;
         while !left.is_empty() && !self.is_ended(ended) {
-            let new = self.trials_after(order.problem, last)?;
+            let new = self.new_trials(order.problem)?;
             if new.is_empty() {
                 self.agent.pause_at_most(&mut pause, PAUSES.1);
             } else {
                 pause = PAUSES.0;
             }
             for trial in new {
-                last = trial.id;
                 if left.remove(&schedule_hash(&trial.sample.schedule)).is_some() {
                     self.times.push(trial.time_us());
-                    progress = heard(&trial);
+                    // The session knows the trials since it began only.
+                    let Progress { done, expected, .. } = heard(&trial);
+                    self.expected = self.times.len() + expected.saturating_sub(done);
                 }
             }
-            self.review(order, &left, progress)?;
+            self.review(order, &left)?;
         }
         if !left.is_empty() && !self.agent.is_ending() {
             // The time limit has passed. If this process ends, another one will go on.

@@ -60,11 +60,13 @@ fn proposed(agent: &Agent<'_>, run: &Run) -> Result<Proposed, ProposeError> {
     let device = Device::from_json(&device).map_err(|error| ProposeError::Task(error.to_string()))?;
     let records = Records::over(Fenced::open(&agent.options.address, run.fence())?);
     let mut crew = FarmCrew::new(agent, run, device.fingerprint());
+    let mut settle = |task: &str| agent.queue().set_task(run, task);
     let site = Site {
         device: &device,
         versions: &agent.versions,
         records,
         crew: &mut crew,
+        settle: &mut settle,
         stop: &agent.ending,
         age: Duration::from_secs(run.age),
     };

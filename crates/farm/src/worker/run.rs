@@ -1,20 +1,27 @@
 //! Threads that own a GPU: they check and time candidates, and run final rounds.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use warploom_target::Device;
-use warploom_tune::measure::{Compile, Failure, Machine, MeasureError};
+use warploom_tune::measure::{Built, Compile, Failure, Machine, MeasureError};
 use warploom_tune::records::{ProblemId, Records, RecordsError, Trial};
 use warploom_tune::sample::Status;
-use warploom_tune::tuning::{FinalRounds, Finals, Member, TuneError};
+use warploom_tune::tuning::{Assigned, FinalRounds, Finals, Member, TuneError};
 use warploom_tune::worker::{Bench, OpenBench};
 
 use super::WorkError;
 use super::agent::{Agent, Order, Share, start_scoped};
+use super::ready::{self, Job, Ready};
+use super::record::{self, Entry};
 use crate::queue::candidates::{Done, Stage, Taken};
-use crate::queue::code::{self, Packed};
 use crate::queue::fence::Fenced;
+use crate::queue::paces::factor;
+
+/// How many entries may wait to be written.
+const ENTRIES: usize = 64;
 
 /// The most tasks whose checks at the full size a GPU keeps.
 const KEPT: usize = 4;
@@ -26,20 +33,32 @@ pub(super) fn run(agent: &Agent<'_>, bench: &mut OpenBench) -> Result<(), WorkEr
         let (device, compile, threads): (&Device, Compile<'_>, usize) = (device, compile, *threads);
         let mut machines: Vec<&mut dyn Machine> = vec![&mut **machine];
         machines.extend(others.iter_mut().map(|machine| &mut **machine as &mut dyn Machine));
-        let share = Share::default();
+        let (share, fingerprint) = (Share::default(), device.fingerprint());
+        let stage = Stage::Run { fingerprint: &fingerprint };
         thread::scope(|scope| {
             let share = &share;
-            let gpus = machines.into_iter().enumerate().map(|(number, machine)| {
-                start_scoped(scope, move || -> Result<(), WorkError> {
+            let (entries, written) = mpsc::sync_channel(ENTRIES);
+            let mut started =
+                vec![start_scoped(scope, move || agent.guarded(|| record::record(agent, &written)))];
+            for (number, machine) in machines.into_iter().enumerate() {
+                // Nothing waits in the channel: what is ready is the one that its sender holds.
+                let (sender, ready) = mpsc::sync_channel(0);
+                started.push(start_scoped(scope, move || {
+                    agent.guarded(|| ready::make_ready(agent, share, stage, &sender))
+                }));
+                let entries = entries.clone();
+                started.push(start_scoped(scope, move || {
                     let versions = agent.versions.clone();
                     let bench =
                         Bench { device, compile, machine, others: Vec::new(), threads, versions, crew: None };
-                    let mut gpu = Gpu { agent, number, bench, members: Vec::new(), paces: HashMap::new() };
-                    gpu.work(share).inspect_err(|_| agent.end())
-                })
-            });
-            let gpus: Vec<_> = gpus.collect();
-            gpus.into_iter().try_for_each(|gpu| gpu?.join().unwrap_or(Err(WorkError::Panicked)))
+                    let mut gpu =
+                        Gpu { agent, number, bench, entries, members: Vec::new(), paces: HashMap::new() };
+                    agent.guarded(|| gpu.work(&ready))
+                }));
+            }
+            drop(entries);
+            let ended = started.into_iter().map(|thread| thread?.join().unwrap_or(Err(WorkError::Panicked)));
+            ended.collect::<Vec<_>>().into_iter().collect()
         })
     })
 }
@@ -49,31 +68,54 @@ struct Gpu<'a, 'b> {
     agent: &'a Agent<'a>,
     number: usize,
     bench: Bench<'b>,
+    /// What is to be written.
+    entries: SyncSender<Entry>,
     /// What it keeps of runs, the latest last.
     members: Vec<(i64, Member)>,
-    /// The times of default schedules.
-    paces: HashMap<ProblemId, f64>,
+    /// The times of default schedules; `None` for those that cannot run.
+    paces: HashMap<ProblemId, Option<f64>>,
 }
 
 impl Gpu<'_, '_> {
-    fn work(&mut self, share: &Share) -> Result<(), WorkError> {
-        let fingerprint = self.bench.device.fingerprint();
-        let stage = Stage::Run { fingerprint: &fingerprint };
-        while let Some(taken) = share.next(self.agent, stage)? {
-            self.one(taken)?;
+    fn work(&mut self, candidates: &Receiver<Ready>) -> Result<(), WorkError> {
+        let (mut waited, mut worked, mut done) = (Duration::ZERO, Duration::ZERO, 0);
+        let mut since = Instant::now();
+        while let Ok(ready) = candidates.recv()
+            && !self.agent.is_ending()
+        {
+            let begin = Instant::now();
+            waited += begin - since;
+            self.one(ready)?;
+            since = Instant::now();
+            (worked, done) = (worked + (since - begin), done + 1);
         }
+        let number = self.number;
+        tracing::info!(
+            "GPU {number} worked {worked:.1?} on {done} candidates, and waited {waited:.1?} for them"
+        );
         Ok(())
     }
 
-    fn one(&mut self, taken: Taken) -> Result<(), WorkError> {
-        let Some(order) = self.agent.order(taken.run)? else { return Ok(()) };
-        let mut member = self.member(taken.run)?;
-        let done = match taken.options.finals {
-            Some(rounds) => self.finals(&mut member, &order, &taken, rounds),
-            None => self.trial(&mut member, &order, &taken),
+    fn one(&mut self, ready: Ready) -> Result<(), WorkError> {
+        let Ready { taken, order, job, best_us, paces } = ready;
+        self.write(Entry::Begun { candidate: taken.id, claim: taken.claim })?;
+        let run = taken.run;
+        let mut member = self.member(run)?;
+        let factor = self.factor(&mut member, &order, &taken, &paces)?;
+        let done = match job {
+            Job::Finals(rounds) => self.finals(&mut member, &order, &taken, rounds, factor),
+            Job::Trial(trial) => {
+                let best_us = best_us.map(|best| best / factor);
+                self.trial(&mut member, &order, taken, *trial, best_us, factor)
+            }
         };
-        self.members.push((taken.run, member));
+        self.members.push((run, member));
         done
+    }
+
+    fn write(&self, entry: Entry) -> Result<(), WorkError> {
+        // The thread that writes says itself why it has ended.
+        self.entries.send(entry).map_err(|_| WorkError::Lost("trials cannot be recorded any more".to_owned()))
     }
 
     /// What this GPU keeps of a run.
@@ -88,21 +130,17 @@ impl Gpu<'_, '_> {
     }
 
     /// Checks and times a candidate.
-    fn trial(&mut self, member: &mut Member, order: &Order, taken: &Taken) -> Result<(), WorkError> {
+    fn trial(
+        &mut self,
+        member: &mut Member,
+        order: &Order,
+        taken: Taken,
+        (assigned, built): (Assigned, Built),
+        best_us: Option<f64>,
+        factor: f64,
+    ) -> Result<(), WorkError> {
         let agent = self.agent;
-        let assigned = match agent.assigned(taken, order) {
-            Ok(assigned) => assigned,
-            Err(status) => return agent.refuse(taken.clone(), order, status),
-        };
-        let packed =
-            Packed { built: taken.built.clone().unwrap_or_default(), code: agent.queue().code(taken.id)? };
-        let Ok(Some(built)) = code::unpack(&packed) else {
-            // A crash of the server empties the table of machine code.
-            return Ok(agent.queue().give_back(std::slice::from_ref(taken), true)?);
-        };
         let task = order.task(&agent.ending);
-        let factor = self.factor(member, order, taken)?;
-        let best_us = agent.queue().best_us(taken.problem)?.map(|best| best / factor);
         let (trial, failure, notes) = member.run(&task, &assigned, built, best_us, &mut self.bench)?;
         for note in notes.into_iter().collect::<HashSet<_>>() {
             agent.queue().note(Some(taken.run), Some(agent.id), &note)?;
@@ -111,24 +149,31 @@ impl Gpu<'_, '_> {
             return Err(WorkError::Lost(why));
         }
         if let Status::Crashed(_) = trial.sample.status {
-            return Ok(agent.queue().lose(taken)?);
+            return Ok(agent.queue().lose(&taken)?);
         }
-        agent.record(Done { taken: taken.clone(), trial: scaled(trial, factor), factor })
+        self.write(Entry::Done(Box::new(Done { taken, trial: scaled(trial, factor), factor })))
     }
 
     /// The factor that makes times of this GPU comparable with those of others. The first time, this
     /// takes a measurement.
-    fn factor(&mut self, member: &mut Member, order: &Order, taken: &Taken) -> Result<f64, WorkError> {
+    fn factor(
+        &mut self,
+        member: &mut Member,
+        order: &Order,
+        taken: &Taken,
+        paces: &[f64],
+    ) -> Result<f64, WorkError> {
         let (agent, problem) = (self.agent, taken.problem);
         if let Some(own) = self.paces.get(&problem) {
-            return Ok(agent.queue().factor(problem, *own)?);
+            return Ok(own.map_or(1.0, |own| factor(paces, own)));
         }
         let task = order.task(&agent.ending);
-        let Some(own) = member.default_us(&task, &mut self.bench)? else { return Ok(1.0) };
+        let own = member.default_us(&task, &mut self.bench)?;
         self.paces.insert(problem, own);
+        let Some(own) = own else { return Ok(1.0) };
         let mut queue = agent.queue();
         queue.set_pace(problem, agent.id, self.number, own)?;
-        let factor = queue.factor(problem, own)?;
+        let factor = factor(&queue.paces(problem)?, own);
         if factor != 1.0 {
             queue.note_pace(taken.run, agent.id, self.number, factor)?;
         }
@@ -142,9 +187,9 @@ impl Gpu<'_, '_> {
         order: &Order,
         taken: &Taken,
         rounds: FinalRounds,
+        factor: f64,
     ) -> Result<(), WorkError> {
         let agent = self.agent;
-        let factor = self.factor(member, order, taken)?;
         let task = order.task(&agent.ending);
         let mut records = Records::over(Fenced::open(&agent.options.address, taken.fence())?);
         let done: Result<Finals, String> =

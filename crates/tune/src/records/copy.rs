@@ -57,8 +57,9 @@ impl Records {
             change.hold_problem(id.0)?;
             let mut copied = Imported::default();
             let mut numbers = BTreeMap::new();
-            for trial in &whole.trials {
-                let number = match rows::insert(change, id, trial)? {
+            let trials: Vec<(ProblemId, &Trial)> = whole.trials.iter().map(|trial| (id, trial)).collect();
+            for (trial, number) in whole.trials.iter().zip(rows::insert(change, &trials)?) {
+                let number = match number {
                     Some(number) => {
                         copied.new += 1;
                         number

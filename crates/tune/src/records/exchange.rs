@@ -181,16 +181,15 @@ impl Records {
 
     fn add_all(&mut self, trials: Vec<(Rc<Pipeline>, Trial)>) -> Result<Imported, RecordsError> {
         self.change(|change| {
-            let mut imported = Imported::default();
+            let mut of_problems = Vec::with_capacity(trials.len());
             for (pipeline, trial) in &trials {
                 let Sample { sizes, device, fingerprint, versions, .. } = &trial.sample;
                 let problem = rows::problem(change, pipeline, sizes, device, fingerprint, versions)?;
-                match rows::insert(change, problem, trial)? {
-                    Some(_) => imported.new += 1,
-                    None => imported.known += 1,
-                }
+                of_problems.push((problem, trial));
             }
-            Ok(imported)
+            let ids = rows::insert(change, &of_problems)?;
+            let new = ids.iter().flatten().count() as u64;
+            Ok(Imported { new, known: ids.len() as u64 - new })
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Converts between table rows and records.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use brotli::{CompressorWriter, Decompressor};
@@ -7,7 +8,7 @@ use serde::de::DeserializeOwned;
 use warploom_lang::Pipeline;
 use warploom_lang::files::{self, TEXT};
 
-use super::store::{Change, Row, Unreadable};
+use super::store::{Change, Row, Unreadable, Value};
 use super::{Place, Problem, ProblemId, RecordsError, Trial, schedule_hash};
 use crate::sample::{KernelUse, Origin, Sample, Sizes, Status, Times, renamed_key};
 use crate::values;
@@ -94,45 +95,75 @@ pub(super) fn problem(
     read(change.place(), id.map(ProblemId))
 }
 
-/// Inserts a trial; `None` if its schedule already has one, otherwise its id.
+/// Number of columns that [`insert`] writes.
+const COLUMNS: usize = 20;
+
+/// The most trials that one statement inserts, far below the databases' limits on values.
+const AT_ONCE: usize = 64;
+
+/// Inserts trials. For each, its id, or `None` if its schedule has a trial already.
 pub(super) fn insert(
     change: &mut dyn Change,
-    problem: ProblemId,
-    trial: &Trial,
-) -> Result<Option<i64>, RecordsError> {
+    trials: &[(ProblemId, &Trial)],
+) -> Result<Vec<Option<i64>>, RecordsError> {
+    let mut ids = Vec::with_capacity(trials.len());
+    for trials in trials.chunks(AT_ONCE) {
+        let rows: Vec<String> = (0..trials.len()).map(placeholders).collect();
+        let insert = format!(
+            "INSERT INTO trials (problem, schedule_hash, schedule, origin, status, message, verified, predicted_us,
+                 min_us, median_us, spread, runs, retimed_us, registers, spilled_bytes, shared_bytes, kernels,
+                 compile_ms, versions, measured_at)
+             VALUES {} ON CONFLICT DO NOTHING RETURNING problem, schedule_hash, id",
+            rows.join(", ")
+        );
+        let hashes = trials.iter().map(|(_, trial)| schedule_hash(&trial.sample.schedule));
+        let keys: Vec<(i64, String)> = trials.iter().map(|(problem, _)| problem.0).zip(hashes).collect();
+        let mut values = Vec::with_capacity(trials.len() * COLUMNS);
+        for ((problem, hash), (_, trial)) in keys.iter().zip(trials) {
+            values.extend(columns(change.place(), *problem, hash, trial)?);
+        }
+        let inserted = change.query(&insert, &values)?;
+        let inserted = inserted.iter().map(|row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)));
+        let inserted = inserted.collect::<Result<HashMap<(i64, String), i64>, Unreadable>>();
+        let mut inserted = read(change.place(), inserted)?;
+        ids.extend(keys.iter().map(|key| inserted.remove(key)));
+    }
+    Ok(ids)
+}
+
+/// The values of a row of a statement, as `($21, $22, ...)` for the second one.
+fn placeholders(row: usize) -> String {
+    let numbers: Vec<String> = (1..=COLUMNS).map(|column| format!("${}", row * COLUMNS + column)).collect();
+    format!("({})", numbers.join(", "))
+}
+
+/// What a trial's row holds.
+fn columns(place: &Place, problem: i64, hash: &str, trial: &Trial) -> Result<[Value; COLUMNS], RecordsError> {
     let Trial { sample, predicted_us, spread, retimed_us, measured_at, .. } = trial;
     let kernels = &sample.kernels;
     let spilled = kernels.iter().map(KernelUse::spilled_bytes).sum::<u64>();
-    let inserted = change.query_one(
-        "INSERT INTO trials (problem, schedule_hash, schedule, origin, status, message, verified, predicted_us,
-             min_us, median_us, spread, runs, retimed_us, registers, spilled_bytes, shared_bytes, kernels,
-             compile_ms, versions, measured_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-         ON CONFLICT DO NOTHING RETURNING id",
-        values![
-            problem.0,
-            schedule_hash(&sample.schedule),
-            &sample.schedule,
-            sample.origin.name(),
-            sample.status.kind(),
-            sample.status.message(),
-            sample.verified,
-            predicted_us,
-            sample.times.map(|times| times.min),
-            sample.times.map(|times| times.median),
-            *spread,
-            sample.times.map(|times| times.runs),
-            retimed_us,
-            kernels.iter().map(|kernel| kernel.registers).max(),
-            (!kernels.is_empty()).then_some(spilled),
-            kernels.iter().map(|kernel| kernel.shared).max(),
-            json(change.place(), kernels)?,
-            sample.compile_ms,
-            json(change.place(), &sample.versions)?,
-            *measured_at,
-        ],
-    )?;
-    read(change.place(), inserted.map(|row| row.get(0)).transpose())
+    Ok([
+        problem.into(),
+        hash.into(),
+        (&sample.schedule).into(),
+        sample.origin.name().into(),
+        sample.status.kind().into(),
+        sample.status.message().into(),
+        sample.verified.into(),
+        predicted_us.into(),
+        sample.times.map(|times| times.min).into(),
+        sample.times.map(|times| times.median).into(),
+        (*spread).into(),
+        sample.times.map(|times| times.runs).into(),
+        retimed_us.into(),
+        kernels.iter().map(|kernel| kernel.registers).max().into(),
+        (!kernels.is_empty()).then_some(spilled).into(),
+        kernels.iter().map(|kernel| kernel.shared).max().into(),
+        json(place, kernels)?.into(),
+        sample.compile_ms.into(),
+        json(place, &sample.versions)?.into(),
+        (*measured_at).into(),
+    ])
 }
 
 pub(super) fn has(

@@ -11,8 +11,8 @@ use super::full_check::FullCheck;
 use super::session::Session;
 use super::{Event, Task, TuneError};
 use crate::measure::{
-    Built, Candidate, Check, Compile, Failure, Machine, MeasureError, Measured, Setup, Subject, Timed,
-    at_once, build, run,
+    Built, Candidate, Check, Compile, Contest, Failure, Machine, MeasureError, Measured, Setup, Subject,
+    Timed, at_once, build, run,
 };
 use crate::records::{Records, RecordsError, Trial};
 use crate::sample::{Origin, Status};
@@ -99,6 +99,12 @@ fn trial(measured: Measured) -> Trial {
 }
 
 impl Assigned {
+    /// What it competes with. Samples for training compete with nothing: times of slow schedules matter
+    /// as much as those of fast ones.
+    fn contest(&self, best_us: Option<f64>) -> Option<Contest> {
+        (self.timing != TimingOptions::collection()).then_some(Contest { best_us })
+    }
+
     fn candidate(&self, task: &Task<'_>, checks: Vec<Arc<Check>>) -> Candidate {
         let Assigned { schedule, origin, predicted_us, .. } = self.clone();
         Candidate { subject: task.subject.clone(), schedule, origin, predicted_us, checks }
@@ -163,7 +169,7 @@ impl Member {
         }
         let setup = Setup {
             versions: bench.versions.clone(),
-            contest: Some(crate::measure::Contest { best_us }),
+            contest: assigned.contest(best_us),
             ..Setup::new(bench.device, bench.compile, assigned.timing.clone())
         };
         let candidate = assigned.candidate(task, checks);

@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 use warploom::farm::status::{Life, Run, Status};
 
-use super::text::{Cells, head, note, runs, totals, workers};
+use super::text::{Cells, head, listed, note, runs, totals, workers};
 use crate::fold::width;
 use crate::table::Align;
 
@@ -56,8 +56,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View<'_>) -> usize {
 
 /// What can be scrolled: runs, workers and notes.
 fn body(status: &Status) -> Vec<Line<'static>> {
-    let of_run = |number: usize| run_style(&status.runs[number]);
-    let mut lines = grid(&runs(status), &of_run);
+    let (listed, others) = listed(status);
+    let of_run = |number: usize| run_style(listed[number]);
+    let mut lines = grid(&runs(&listed), &of_run);
+    lines.extend(others.map(|others| Line::styled(others, DIM)));
     let shown: Vec<Life> =
         status.workers.iter().map(|worker| worker.life).filter(|life| *life != Life::Left).collect();
     let of_worker = |number: usize| match shown[number] {

@@ -1,10 +1,18 @@
 //! What a farm does, as text: tables, and lines about what has changed.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use warploom::farm::status::{Life, Note, Run, Status, Worker};
 use warploom::lang::visible;
 
 use crate::show;
 use crate::table::{self, Align};
+
+/// With more runs than this, not all are listed.
+const MANY: usize = 40;
+
+/// How many runs that have ended, and how many that wait, are listed then.
+const FEW: usize = 8;
 
 /// A table: titles of columns, and rows.
 pub(super) struct Cells {
@@ -19,10 +27,12 @@ type Column = (&'static str, Align, fn(&Worker) -> String);
 pub(super) fn whole(status: &Status, place: &str) -> String {
     let mut text = format!("{}\n", head(status, place));
     totals(status).iter().for_each(|line| text += &format!("{line}\n"));
-    for cells in [runs(status), workers(status)] {
+    let (listed, others) = listed(status);
+    for (cells, others) in [(runs(&listed), others), (workers(status), None)] {
         if !cells.rows.is_empty() {
             text += &format!("\n{}", table::whole(&cells.titles, &cells.rows));
         }
+        others.iter().for_each(|others| text += &format!("{others}\n"));
     }
     if !status.notes.is_empty() {
         text += "\n";
@@ -61,8 +71,34 @@ pub(super) fn totals(status: &Status) -> [String; 2] {
     ]
 }
 
+/// The runs that are listed, and a line about the others: all of them if they are few, or else those
+/// that are active, the last ones that ended, and the next ones.
+pub(super) fn listed(status: &Status) -> (Vec<&Run>, Option<String>) {
+    let runs = &status.runs;
+    if runs.len() <= MANY {
+        return (runs.iter().collect(), None);
+    }
+    let numbers = |wanted: fn(&Run) -> bool| {
+        let numbers = runs.iter().enumerate().filter(move |(_, run)| wanted(run));
+        numbers.map(|(number, _)| number).collect::<Vec<usize>>()
+    };
+    let (active, ended) = (numbers(Run::is_active), numbers(|run| !run.goes_on()));
+    let waiting = numbers(|run| run.goes_on() && !run.is_active());
+    let last = ended.iter().rev().take(FEW);
+    let shown: BTreeSet<usize> = active.iter().chain(last).chain(waiting.iter().take(FEW)).copied().collect();
+    let mut others: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, run) in runs.iter().enumerate().filter(|(number, _)| !shown.contains(number)) {
+        *others.entry(&run.state).or_default() += 1;
+    }
+    let parts: Vec<String> =
+        others.iter().map(|(state, count)| format!("{count} {}", visible(state))).collect();
+    let left = runs.len() - shown.len();
+    let line = (left > 0).then(|| format!("{} not listed: {}", show::count(left, "run"), parts.join(", ")));
+    (shown.into_iter().map(|number| &runs[number]).collect(), line)
+}
+
 /// The table of runs.
-pub(super) fn runs(status: &Status) -> Cells {
+pub(super) fn runs(listed: &[&Run]) -> Cells {
     let titles = vec![
         ("run", Align::Left),
         ("state", Align::Left),
@@ -72,7 +108,7 @@ pub(super) fn runs(status: &Status) -> Cells {
         ("share", Align::Right),
         ("about it", Align::Left),
     ];
-    let row = |run: &Run| {
+    let row = |run: &&Run| {
         let share = if run.is_active() { format!("{:.0} %", 100.0 * run.share) } else { String::new() };
         vec![
             name(run),
@@ -84,7 +120,7 @@ pub(super) fn runs(status: &Status) -> Cells {
             about(run),
         ]
     };
-    Cells { titles, rows: status.runs.iter().map(row).collect() }
+    Cells { titles, rows: listed.iter().map(row).collect() }
 }
 
 /// The table of those workers that are alive or lost. Columns in which nobody has anything are left out.
@@ -132,12 +168,18 @@ pub(super) fn changes(before: Option<&Status>, now: &Status) -> Vec<String> {
             lines.push(change_of(worker));
         }
     }
-    for run in &now.runs {
+    // At first, only those that a table would list are news.
+    let (news, others) = match before {
+        None => listed(now),
+        Some(_) => (now.runs.iter().collect(), None),
+    };
+    for run in news {
         let then = old_run(run.id);
         if then.is_none_or(|then| then.state != run.state || then.best_us != run.best_us) {
             lines.push(line(run));
         }
     }
+    lines.extend(others);
     let known = before.and_then(|old| old.notes.last()).map_or(0, |note| note.id);
     lines.extend(now.notes.iter().filter(|note| note.id > known).map(note));
     lines
@@ -310,6 +352,30 @@ pub(super) mod tests {
         insta::assert_snapshot!(whole(&status(), "farm/farm.json"));
         let text = crate::fold::fold(&whole(&status(), "farm/farm.json"));
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn of_many_runs_the_important_ones_are_listed() {
+        let many = |count: i64| {
+            let state = |id| match id {
+                0..400 if id % 100 == 7 => "failed",
+                0..400 => "finished",
+                400..404 => "active",
+                _ => "waiting",
+            };
+            let runs = (0..count).map(|id| run(id, &format!("random {id}"), state(id))).collect();
+            Status { runs, ..status() }
+        };
+        let all = many(800);
+        let (some, others) = listed(&all);
+        let ids: Vec<i64> = some.iter().map(|run| run.id).collect();
+        assert_eq!(ids, (392..412).collect::<Vec<i64>>());
+        assert_eq!(others.unwrap(), "780 runs not listed: 4 failed, 388 finished, 388 waiting");
+        let text = whole(&all, "farm.json");
+        assert!(text.lines().count() < 40 && text.contains("\n780 runs not listed: "), "{text}");
+        assert_eq!(changes(None, &all).iter().filter(|line| line.starts_with("random")).count(), 20);
+        let few = many(40);
+        assert!(listed(&few).0.len() == 40 && listed(&few).1.is_none());
     }
 
     #[test]

@@ -1,0 +1,21 @@
+//! How much is collected, by `warploom collect` and by farms.
+
+/// How much to measure, and of what.
+#[derive(Clone, Copy, PartialEq, Debug, clap::Args)]
+pub(crate) struct Amount {
+    /// Number of random pipelines to measure
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) pipelines: u64,
+    /// Number of schedules per random pipeline
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    pub(crate) per_pipeline: usize,
+    /// Number of schedules per app
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) per_app: usize,
+    /// The fraction of samples whose results are compared, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.03)]
+    pub(crate) verify: f64,
+    /// Seed of all random choices, an integer
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}

@@ -1,0 +1,43 @@
+//! Writes what GPUs have done while they go on with something else.
+
+use std::iter;
+use std::sync::mpsc::Receiver;
+
+use super::WorkError;
+use super::agent::Agent;
+use crate::queue::candidates::{BATCH, Done};
+
+/// What is written.
+pub(super) enum Entry {
+    /// The work on a candidate has begun.
+    Begun {
+        /// The candidate.
+        candidate: i64,
+        /// The number of this turn.
+        claim: i64,
+    },
+    /// It has a trial.
+    Done(Box<Done>),
+}
+
+/// Writes entries until nobody sends any more: all that have come since the last time at once.
+pub(super) fn record(agent: &Agent<'_>, entries: &Receiver<Entry>) -> Result<(), WorkError> {
+    while let Ok(first) = entries.recv() {
+        let (mut begun, mut done) = (Vec::new(), Vec::new());
+        for entry in iter::once(first).chain(entries.try_iter().take(BATCH - 1)) {
+            match entry {
+                Entry::Begun { candidate, claim } => begun.push((candidate, claim)),
+                Entry::Done(trial) => done.push(*trial),
+            }
+        }
+        if !done.is_empty() {
+            agent.record(&done)?;
+        }
+        begun.retain(|(candidate, _)| done.iter().all(|done| done.taken.id != *candidate));
+        for (candidate, claim) in begun {
+            // If it is not this process's any more, its trial will not count.
+            agent.queue().start(candidate, claim)?;
+        }
+    }
+    Ok(())
+}
