@@ -1,7 +1,8 @@
 //! Pipelines of thousands of Funcs: no walk exhausts the stack, nothing grows much faster than they do, and a search
 //! ends when its time is up.
 //!
-//! Limits of time have margins for machines that are busy with other things.
+//! Limits of time have margins for machines that are busy with other things. These tests are a program of their own because
+//! one of them measures the most memory that its process has had.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

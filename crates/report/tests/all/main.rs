@@ -1,0 +1,6 @@
+//! The tests of this crate, in one program: building many takes longer than running them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod explained;
+mod page;

@@ -1,0 +1,161 @@
+//! The direction of dependencies: which of our packages may use which, and who may use burn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::metadata::{array, closure, host, metadata, text};
+
+/// Every package, without the prefix `warploom-`, and the packages that it may use: normal and build
+/// dependencies, not those of tests. A package that is not here must not exist. `warploom` may use all
+/// crates of the compiler, and `models`, so that whoever adds the library has trained weights.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("target", &[]),
+    ("lang", &[]),
+    ("interp", &["lang"]),
+    ("schedule", &["lang", "target"]),
+    ("codegen", &["schedule", "lang", "target"]),
+    ("sim", &["codegen", "interp", "lang", "target"]),
+    ("cost", &["schedule", "lang", "target"]),
+    ("strategy", &[]),
+    ("search", &["strategy", "cost", "schedule", "lang", "target"]),
+    ("runtime", &["target"]),
+    (
+        "tune",
+        &["target", "lang", "interp", "schedule", "codegen", "sim", "cost", "strategy", "search", "runtime"],
+    ),
+    ("farm", &["target", "lang", "schedule", "cost", "runtime", "tune"]),
+    ("randpipe", &["lang"]),
+    ("tensor", &["lang"]),
+    ("fuzz", &["randpipe", "sim", "interp", "schedule", "codegen", "lang", "target"]),
+    (
+        "warploom",
+        &[
+            "target", "lang", "interp", "schedule", "codegen", "sim", "cost", "strategy", "search",
+            "runtime", "tune", "farm", "randpipe", "tensor", "fuzz", "models",
+        ],
+    ),
+    ("report", &[]),
+    ("cli", &["warploom", "apps", "report", "training"]),
+    ("apps", &["warploom"]),
+    ("training", &["warploom", "apps"]),
+    ("models", &[]),
+    ("benches", &["warploom", "apps"]),
+];
+
+/// What breaks the table, one line each.
+fn violations(metadata: &Value) -> Vec<String> {
+    let allowed: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
+    let ours: BTreeSet<&str> = array(&metadata["packages"]).map(|package| text(&package["name"])).collect();
+    let mut found = Vec::new();
+    for package in array(&metadata["packages"]) {
+        let name = text(&package["name"]);
+        let Some(may_use) = allowed.get(short(name)) else {
+            found.push(format!("{name} is not in the table"));
+            continue;
+        };
+        for dependency in array(&package["dependencies"]).filter(|dependency| dependency["kind"] != "dev") {
+            let used = text(&dependency["name"]);
+            if ours.contains(used) && !may_use.contains(&short(used)) {
+                found.push(format!("{name} must not use {used}"));
+            }
+        }
+    }
+    found
+}
+
+fn short(name: &str) -> &str {
+    name.strip_prefix("warploom-").unwrap_or(name)
+}
+
+fn names<'a>(packages: &[&'a Value]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = packages.iter().map(|package| text(&package["name"])).collect();
+    names.sort_unstable();
+    names
+}
+
+fn assert_no_burn(metadata: &Value, package: &str) {
+    let built = names(&closure(metadata, package));
+    assert!(built.contains(&"warploom-lang"), "{package} builds {built:?}");
+    let burn: Vec<&&str> = built.iter().filter(|name| name.starts_with("burn")).collect();
+    assert!(burn.is_empty(), "{package} holds {burn:?}");
+}
+
+#[test]
+fn dependencies_keep_to_the_table() {
+    let found = violations(&metadata(&["--no-deps"]));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn the_library_holds_no_burn() {
+    assert_no_burn(&metadata(&["--filter-platform", &host()]), "warploom");
+}
+
+#[test]
+fn the_program_without_training_holds_no_burn() {
+    assert_no_burn(&metadata(&["--filter-platform", &host(), "--no-default-features"]), "warploom-cli");
+}
+
+/// A workspace of three packages, where `lang` has a dependency of the given kind on `used`.
+fn made_up(used: &str, kind: Value) -> Value {
+    serde_json::json!({ "packages": [
+        { "name": "warploom-lang", "dependencies": [{ "name": used, "kind": kind }] },
+        { "name": "warploom-interp", "dependencies": [{ "name": "warploom-lang", "kind": null }] },
+        { "name": "warploom", "dependencies": [{ "name": "warploom-interp", "kind": null }] },
+    ]})
+}
+
+#[test]
+fn a_bad_edge_is_found() {
+    let bad = ["warploom-lang must not use warploom-interp"];
+    assert_eq!(violations(&made_up("warploom-interp", Value::Null)), bad);
+    assert_eq!(violations(&made_up("warploom-interp", "build".into())), bad);
+    assert_eq!(violations(&made_up("warploom", Value::Null)), ["warploom-lang must not use warploom"]);
+}
+
+#[test]
+fn tests_and_the_world_may_be_used() {
+    assert!(violations(&made_up("warploom-interp", "dev".into())).is_empty());
+    assert!(violations(&made_up("serde", Value::Null)).is_empty());
+}
+
+#[test]
+fn a_package_outside_the_table_is_found() {
+    let metadata = serde_json::json!({ "packages": [{ "name": "warploom-odds", "dependencies": [] }] });
+    assert_eq!(violations(&metadata), ["warploom-odds is not in the table"]);
+}
+
+#[test]
+fn a_closure_follows_all_but_tests() {
+    let kind = |kind: Value| serde_json::json!([{ "kind": kind }]);
+    let metadata = serde_json::json!({
+        "packages": [
+            { "id": "1", "name": "warploom" },
+            { "id": "2", "name": "warploom-cost" },
+            { "id": "3", "name": "burn-flex" },
+            { "id": "4", "name": "insta" },
+            { "id": "5", "name": "burn" },
+        ],
+        "resolve": { "nodes": [
+            { "id": "1", "deps": [
+                { "pkg": "2", "dep_kinds": kind(Value::Null) },
+                { "pkg": "4", "dep_kinds": kind("dev".into()) },
+            ]},
+            { "id": "2", "deps": [{ "pkg": "3", "dep_kinds": kind("build".into()) }] },
+            { "id": "3", "deps": [] },
+            { "id": "4", "deps": [{ "pkg": "5", "dep_kinds": kind(Value::Null) }] },
+            { "id": "5", "deps": [] },
+        ]},
+    });
+    assert_eq!(names(&closure(&metadata, "warploom")), ["burn-flex", "warploom", "warploom-cost"]);
+}
+
+#[test]
+fn the_table_names_only_packages_that_it_has() {
+    let known: BTreeSet<&str> = MAY_USE.iter().map(|(name, _)| *name).collect();
+    assert_eq!(known.len(), MAY_USE.len(), "a package stands twice in the table");
+    for (name, may_use) in MAY_USE {
+        assert!(may_use.iter().all(|used| known.contains(used)), "{name}");
+    }
+}
