@@ -143,32 +143,26 @@ impl Queue {
         options: &Options,
         wanted: &[&Wanted],
     ) -> Result<u64, RecordsError> {
+        // In their order, which is that of their promise.
         let put = "INSERT INTO candidates
                  (run, problem, kind, schedule_hash, schedule, origin, predicted_us, options, fingerprint, state)
-             SELECT $1, $2, 'trial', $3, $4, $5, $6, $7, $8, 'queued'
-             WHERE NOT EXISTS (SELECT 1 FROM trials WHERE problem = $2 AND schedule_hash = $3)
+             SELECT $1::bigint, $2::bigint, 'trial', hash, schedule, origin, predicted_us, $4::text, $5::text, 'queued'
+             FROM json_to_recordset($3::text::json) AS new
+                 (number bigint, hash text, schedule text, origin text, predicted_us double precision)
+             WHERE NOT EXISTS (SELECT 1 FROM trials t WHERE t.problem = $2 AND t.schedule_hash = new.hash)
+             ORDER BY number
              ON CONFLICT DO NOTHING";
-        let options = json(options);
+        let new = wanted.iter().enumerate().map(|(number, wants)| New {
+            number,
+            hash: schedule_hash(&wants.schedule),
+            schedule: &wants.schedule,
+            origin: wants.origin.name(),
+            predicted_us: wants.predicted_us,
+        });
+        let (new, options) = (json(&new.collect::<Vec<_>>()), json(options));
         self.change(|change| {
             run.fence().hold(change)?;
-            let mut new = 0;
-            for Wanted { schedule, origin, predicted_us } in wanted {
-                let hash = schedule_hash(schedule);
-                new += change.execute(
-                    put,
-                    values![
-                        run.id,
-                        problem.0,
-                        hash,
-                        schedule,
-                        origin.name(),
-                        *predicted_us,
-                        &options,
-                        fingerprint
-                    ],
-                )?;
-            }
-            Ok(new)
+            change.execute(put, values![run.id, problem.0, &new, &options, fingerprint])
         })
     }
 
@@ -461,6 +455,16 @@ fn insert(change: &mut dyn Change, worker: i64, done: &[&Done]) -> Result<(), Re
          FROM json_to_recordset($1::text::json) AS new(trial bigint, factor double precision)"
     );
     change.execute(&note, values![json(&new), worker]).map(drop)
+}
+
+/// A schedule that is put into the queue.
+#[derive(Serialize)]
+struct New<'a> {
+    number: usize,
+    hash: String,
+    schedule: &'a str,
+    origin: &'a str,
+    predicted_us: Option<f64>,
 }
 
 /// A candidate that somebody has taken.

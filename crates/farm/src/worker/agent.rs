@@ -245,17 +245,12 @@ impl Agent<'_> {
 
     /// Waits a little longer each time, up to a limit.
     pub fn pause(&self, pause: &mut Duration) {
-        let longest = PER_WORKER * self.workers.load(Ordering::Relaxed);
-        self.pause_at_most(pause, longest.clamp(PAUSES.0, PAUSES.1));
-    }
-
-    /// The same with a limit of its own.
-    pub fn pause_at_most(&self, pause: &mut Duration, most: Duration) {
         let until = Instant::now() + *pause;
         while Instant::now() < until && !self.is_ending() {
             thread::sleep(PAUSES.0.min(*pause));
         }
-        *pause = (*pause * 2).min(most);
+        let longest = PER_WORKER * self.workers.load(Ordering::Relaxed);
+        *pause = (*pause * 2).min(longest.clamp(PAUSES.0, PAUSES.1)).max(*pause);
     }
 }
 

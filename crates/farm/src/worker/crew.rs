@@ -12,8 +12,8 @@ use crate::queue::candidates::Options;
 use crate::queue::fence::Fenced;
 use crate::queue::runs::Run;
 
-/// Pauses between two looks for trials: the first, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
+/// The first pause between two looks for trials.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How often the run looks whether a candidate got lost, and says what it expects.
 const REVIEW: Duration = Duration::from_secs(2);
@@ -133,13 +133,13 @@ impl Crew for FarmCrew<'_> {
         self.put(order, &left)?;
         self.expected = self.expected.max(self.times.len() + left.len());
         self.set_outlook()?;
-        let mut pause = PAUSES.0;
+        let mut pause = PAUSE;
         while !left.is_empty() && !self.is_ended(ended) {
             let new = self.new_trials(order.problem)?;
             if new.is_empty() {
-                self.agent.pause_at_most(&mut pause, PAUSES.1);
+                self.agent.pause(&mut pause);
             } else {
-                pause = PAUSES.0;
+                pause = PAUSE;
             }
             for trial in new {
                 if left.remove(&schedule_hash(&trial.sample.schedule)).is_some() {
@@ -166,7 +166,7 @@ impl Crew for FarmCrew<'_> {
     ) -> Result<Option<Finals>, RecordsError> {
         self.begin(problem)?;
         let candidate = self.agent.queue().put_finals(self.run, problem, &self.fingerprint, rounds)?;
-        let mut pause = PAUSES.0;
+        let mut pause = PAUSE;
         while !self.is_ended(ended) {
             let done = self.agent.queue().finals(self.run, candidate)?;
             match done {
@@ -175,7 +175,7 @@ impl Crew for FarmCrew<'_> {
                     let notes = vec![format!("the final rounds failed: {why}")];
                     return Ok(Some(Finals { passed: Vec::new(), notes }));
                 }
-                None => self.agent.pause_at_most(&mut pause, PAUSES.1),
+                None => self.agent.pause(&mut pause),
             }
         }
         Ok(None)
