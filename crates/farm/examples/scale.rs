@@ -6,12 +6,14 @@
 //! ```
 //!
 //! The arguments are the place of the records, the number of workers, and the number of candidates. Each
-//! worker is a connection and a made-up GPU that needs no time, so what is measured is the database.
+//! worker is a connection and a made-up GPU that needs no time, so what is measured is the database. All
+//! begin when the last one has joined.
 
 #![allow(clippy::print_stdout, reason = "the result of the program")]
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -48,25 +50,47 @@ fn main() -> Result<(), Any> {
     let mut queue = Queue::open(&address)?;
     let subject = Subject::new()?;
     fill(&mut queue, &address, &subject, candidates)?;
-    let (recorded, late) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let all = All {
+        address: &address,
+        subject: &subject,
+        candidates,
+        pause: Duration::from_millis(5 * workers as u64)
+            .clamp(Duration::from_millis(20), Duration::from_millis(500)),
+        joined: Barrier::new(workers + 1),
+        recorded: AtomicUsize::new(0),
+        late: AtomicUsize::new(0),
+    };
     let begin = Instant::now();
-    thread::scope(|scope| {
-        let work = |number| {
-            let (address, subject, recorded, late) = (&address, &subject, &recorded, &late);
-            scope.spawn(move || work(address, subject, number, candidates, recorded, late))
-        };
-        let started: Vec<_> = (0..workers).map(work).collect();
-        started.into_iter().try_for_each(|worker| worker.join().map_err(|_| "a worker panicked")?)
+    let (joined, worked) = thread::scope(|scope| {
+        let all = &all;
+        let started: Vec<_> = (0..workers).map(|number| scope.spawn(move || work(all, number))).collect();
+        all.joined.wait();
+        let joined = begin.elapsed();
+        let ended = started.into_iter().map(|worker| worker.join().map_err(|_| "a worker panicked")?);
+        ended.collect::<Result<Vec<()>, Any>>().map(|_| (joined, begin.elapsed() - joined))
     })?;
-    let seconds = begin.elapsed().as_secs_f64();
-    let slowest = Duration::from_micros(late.load(Ordering::Relaxed) as u64);
     println!(
-        "{workers} workers: {candidates} candidates in {seconds:.1} s, {:.0} taken and recorded a second; the \
-         slowest batch took {:.2} s",
-        candidates as f64 / seconds,
-        slowest.as_secs_f64()
+        "{workers} workers joined in {:.1} s, then {candidates} candidates in {:.1} s: {:.0} taken and recorded \
+         a second; the slowest batch took {:.2} s",
+        joined.as_secs_f64(),
+        worked.as_secs_f64(),
+        candidates as f64 / worked.as_secs_f64(),
+        Duration::from_micros(all.late.load(Ordering::Relaxed) as u64).as_secs_f64()
     );
     Ok(())
+}
+
+/// What workers share.
+struct All<'a> {
+    address: &'a Address,
+    subject: &'a Subject,
+    candidates: usize,
+    /// How long a worker waits that finds nothing to take: as long as those of a farm.
+    pause: Duration,
+    joined: Barrier,
+    recorded: AtomicUsize,
+    /// The longest time for a batch, in microseconds.
+    late: AtomicUsize,
 }
 
 fn not_a_farm(place: &Path) -> String {
@@ -144,40 +168,43 @@ fn fill(queue: &mut Queue, address: &Address, subject: &Subject, candidates: usi
 }
 
 /// Takes and records until all candidates are gone.
-fn work(
-    address: &Address,
-    subject: &Subject,
-    number: usize,
-    candidates: usize,
-    recorded: &AtomicUsize,
-    late: &AtomicUsize,
-) -> Result<(), Any> {
-    let mut queue = Queue::open(address)?;
-    let fingerprint = subject.device.fingerprint();
-    let gpus = Gpus { count: 1, fingerprint: fingerprint.clone(), device: "{}".to_owned() };
+fn work(all: &All<'_>, number: usize) -> Result<(), Any> {
+    let joined = join(all, number);
+    all.joined.wait();
+    let (mut queue, worker) = joined?;
+    let fingerprint = all.subject.device.fingerprint();
+    while all.recorded.load(Ordering::Relaxed) < all.candidates {
+        let begin = Instant::now();
+        let taken: Vec<Taken> = queue.take(Stage::Run { fingerprint: &fingerprint }, BATCH)?;
+        if taken.is_empty() {
+            thread::sleep(all.pause);
+            continue;
+        }
+        let done = |taken: &Taken| Done {
+            taken: taken.clone(),
+            trial: all.subject.trial(&taken.schedule),
+            factor: 1.0,
+        };
+        let done: Vec<Done> = taken.iter().map(done).collect();
+        let counted = queue.record(worker, &done)?.into_iter().filter(|counted| *counted).count();
+        all.recorded.fetch_add(counted, Ordering::Relaxed);
+        all.late.fetch_max(begin.elapsed().as_micros() as usize, Ordering::Relaxed);
+    }
+    queue.leave(worker)?;
+    Ok(())
+}
+
+fn join(all: &All<'_>, number: usize) -> Result<(Queue, i64), Any> {
+    let mut queue = Queue::open(all.address)?;
+    let fingerprint = all.subject.device.fingerprint();
     let joining = Joining {
         host: format!("made up {number}"),
         process: std::process::id(),
         roles: "run".to_owned(),
         versions: vec![VERSIONS.to_owned()],
         digest: "scale".to_owned(),
-        gpus: Some(gpus),
+        gpus: Some(Gpus { count: 1, fingerprint, device: "{}".to_owned() }),
     };
     let worker = queue.join(&joining)?;
-    while recorded.load(Ordering::Relaxed) < candidates {
-        let begin = Instant::now();
-        let taken: Vec<Taken> = queue.take(Stage::Run { fingerprint: &fingerprint }, BATCH)?;
-        if taken.is_empty() {
-            thread::sleep(Duration::from_millis(5));
-            continue;
-        }
-        let done =
-            |taken: &Taken| Done { taken: taken.clone(), trial: subject.trial(&taken.schedule), factor: 1.0 };
-        let done: Vec<Done> = taken.iter().map(done).collect();
-        let counted = queue.record(worker, &done)?.into_iter().filter(|counted| *counted).count();
-        recorded.fetch_add(counted, Ordering::Relaxed);
-        late.fetch_max(begin.elapsed().as_micros() as usize, Ordering::Relaxed);
-    }
-    queue.leave(worker)?;
-    Ok(())
+    Ok((queue, worker))
 }

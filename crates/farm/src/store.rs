@@ -268,6 +268,8 @@ impl Fault {
         let passing = [
             SqlState::T_R_SERIALIZATION_FAILURE,
             SqlState::T_R_DEADLOCK_DETECTED,
+            // A server with more work than it can do.
+            SqlState::LOCK_NOT_AVAILABLE,
             SqlState::ADMIN_SHUTDOWN,
             SqlState::CRASH_SHUTDOWN,
             SqlState::CANNOT_CONNECT_NOW,

@@ -5,6 +5,7 @@ use warploom_tune::records::{Change, RecordsError};
 use warploom_tune::values;
 
 use super::{NOW, Queue, one};
+use crate::store::class_of;
 
 /// Why a process could not join.
 #[derive(Debug, Error)]
@@ -78,6 +79,7 @@ impl Queue {
         let versions = warploom_tune::records::Records::that_matter(versions);
         let program = format!("{versions}, program {digest}");
         let alive = self.store.alive();
+        let strangers = "SELECT 1 FROM workers WHERE program <> $1 AND left_at IS NULL LIMIT 1";
         let others = format!(
             "SELECT host, program FROM workers
              WHERE program <> $1 AND left_at IS NULL AND holder IN ({alive}) LIMIT 1"
@@ -86,17 +88,23 @@ impl Queue {
             "INSERT INTO workers (holder, host, process, roles, program, fingerprint, device, gpus, joined_at, seen_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {NOW}, {NOW}) RETURNING id"
         );
+        let one_at_a_time =
+            format!("SELECT 1 FROM pg_advisory_xact_lock({}, -2)", class_of(self.store.schema()));
         let (kind, device) = (gpus.as_ref().map(|of| &of.fingerprint), gpus.as_ref().map(|of| &of.device));
         let (kind, device) = (kind.cloned(), device.cloned());
         let count = gpus.as_ref().map_or(0, |of| of.count);
         let joined = self.change(|change| {
-            // One at a time, so that two different programs cannot both be the first.
-            change.execute("LOCK TABLE workers IN SHARE ROW EXCLUSIVE MODE", &[])?;
-            let other = one(change, &others, values![&program], |row| {
-                Ok((row.get::<String>(0)?, row.get::<String>(1)?))
-            })?;
-            if let Some(other) = other {
-                return Ok(Err(other));
+            // One at a time, so that two different programs cannot both be the first. A lock of the table
+            // would make all others wait who record trials.
+            change.query_one(&one_at_a_time, &[])?;
+            // To ask who is alive takes long where many are.
+            if change.query_one(strangers, values![&program])?.is_some() {
+                let other = one(change, &others, values![&program], |row| {
+                    Ok((row.get::<String>(0)?, row.get::<String>(1)?))
+                })?;
+                if let Some(other) = other {
+                    return Ok(Err(other));
+                }
             }
             let outdated =
                 "DELETE FROM candidates c USING problems p WHERE p.id = c.problem AND p.versions <> $1";

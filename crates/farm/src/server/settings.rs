@@ -70,8 +70,9 @@ impl State {
             Some(_) => "ssl = on\nssl_cert_file = '../tls/server.pem'\nssl_key_file = '../tls/server.key'\n",
             None => "ssl = off\n",
         };
-        // A statement that fails may contain a password, so the log has none. Paths are relative to
-        // the data, but for the rules: these to where the server is started.
+        // Whoever waits for longer than `deadlock_timeout` looks for deadlocks, which holds up everybody
+        // where hundreds of workers wait. A statement that fails may contain a password, so the log has
+        // none. Paths are relative to the data, but for the rules: these to where the server is started.
         format!(
             "# Written by `warploom farm start` at every start.\n\
              include 'data/postgresql.conf'\n\
@@ -85,6 +86,7 @@ impl State {
              {ssl}\
              fsync = on\n\
              synchronous_commit = on\n\
+             deadlock_timeout = '20s'\n\
              full_page_writes = on\n\
              logging_collector = on\n\
              log_destination = 'stderr'\n\

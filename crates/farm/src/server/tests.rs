@@ -200,6 +200,7 @@ fn try_settings(started: &Started) {
         ("max_connections", "30"),
         ("fsync", "on"),
         ("synchronous_commit", "on"),
+        ("deadlock_timeout", "20s"),
         ("data_checksums", "on"),
         ("server_encoding", "UTF8"),
         ("lc_messages", "C"),

@@ -24,6 +24,9 @@ use crate::server::machine;
 /// How often a worker shows that it is there, and looks for candidates of workers that are not.
 const BEAT: Duration = Duration::from_secs(2);
 
+/// About how many workers look for such candidates in that time.
+const LOOKING: u32 = 4;
+
 /// Pauses while there is nothing to do: the first, and the longest. Up to that, the longest grows with
 /// the number of workers, by [`PER_WORKER`], so that those that wait do not keep the server busy.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
@@ -160,10 +163,16 @@ impl Agent<'_> {
     /// Shows that this worker is there, until it ends.
     fn beat(&self, stop: &AtomicBool) -> Result<(), WorkError> {
         let mut without_runs: Option<Instant> = None;
-        while !self.is_ending() {
+        for beat in self.id.. {
+            if self.is_ending() {
+                break;
+            }
             let orders = self.queue().show_up(self.id)?;
             self.workers.store(orders.workers, Ordering::Relaxed);
-            self.queue().revive()?;
+            // Of many workers, a few look in turn.
+            if beat % i64::from(orders.workers / LOOKING).max(1) == 0 {
+                self.queue().revive()?;
+            }
             without_runs = if orders.runs == 0 { without_runs.or(Some(Instant::now())) } else { None };
             let done = self.options.until_done && without_runs.is_some_and(|since| since.elapsed() > DONE);
             if orders.leave || done {
