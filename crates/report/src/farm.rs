@@ -32,22 +32,30 @@ pub struct Farm {
 
 impl Farm {
     pub(crate) fn to_html(&self) -> String {
-        let about = "Trials a minute over time".to_owned();
-        let caption = format!("{about}: all workers together, and each where there are only a few.");
-        let x = format!("{} since the first trial", self.unit);
-        let rates = Lines { about, x, y: "trials a minute".to_owned(), lines: self.rates.clone() }.draw();
         let bests: String = self.bests.chunks(TOGETHER).map(|curves| self.bests(curves)).collect();
         format!(
-            "{}<div class=\"figures\">\n{}</div>\n<h3>Workers</h3>\n{}<h3>Best time so far</h3>\n\
+            "{}{}<h3>Workers</h3>\n{}<h3>Best time so far</h3>\n\
              <p class=\"note\">{}</p>\n<div class=\"figures\">\n{bests}</div>\n",
             facts(&self.facts),
-            figure(&rates, &caption),
+            self.rates(),
             self.workers.to_html(),
             Escaped(
                 "Each line is the best time of a problem so far, divided by the best in the end. Above four times \
                  that, it is at the upper edge."
             )
         )
+    }
+
+    /// Nothing for a farm that did all in one period.
+    fn rates(&self) -> String {
+        if self.rates.iter().all(|line| line.points.len() < 2) {
+            return String::new();
+        }
+        let about = "Trials a minute over time".to_owned();
+        let caption = format!("{about}: all workers together, and each where there are only a few.");
+        let x = format!("{} since the first trial", self.unit);
+        let drawing = Lines { about, x, y: "trials a minute".to_owned(), lines: self.rates.clone() }.draw();
+        format!("<div class=\"figures\">\n{}</div>\n", figure(&drawing, &caption))
     }
 
     fn bests(&self, curves: &[Curve]) -> String {
@@ -87,5 +95,15 @@ mod tests {
         assert_eq!(html.matches("<svg").count(), 3, "rates, and two of best times: {html}");
         assert!(html.contains("hours since the first trial") && html.contains("&lt;gpu1&gt;"), "{html}");
         assert!(!html.contains("<problem") && !html.contains("<gpu1>"), "{html}");
+    }
+
+    #[test]
+    fn a_line_needs_two_points() {
+        let points = |count: usize| (0..count).map(|at| (at as f64, 3.0)).collect();
+        let drawn = |count: usize| {
+            let rates = vec![Line { name: "all".to_owned(), points: points(count) }];
+            Farm { rates, ..Farm::default() }.to_html().contains("<svg")
+        };
+        assert_eq!((drawn(1), drawn(2)), (false, true));
     }
 }
