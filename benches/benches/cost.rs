@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use warploom::cost::{CostModel, Featurizer, KernelFeatures, Network, Weights};
-use warploom::schedule::schedule::{Plan, Problem};
+use warploom::plan::{Plan, Problem};
 use warploom::target::Device;
 use warploom_benches::{schedule, workload};
 

@@ -8,8 +8,9 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use warploom::codegen::build::build;
 use warploom::lang::infer;
+use warploom::plan::Problem;
 use warploom::randpipe::Shape;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 use warploom::target::Device;
 
 const FUNCS: [usize; 3] = [100, 1_000, 10_000];
@@ -25,7 +26,7 @@ impl Large {
         let (pipeline, request) = shape.pipeline(funcs).expect("the language allows it");
         let device = Device::preset("h200").expect("it is a preset");
         let problem = Problem::new(&pipeline, &request, &device).expect("the sizes fit");
-        let schedule = Schedule::default_for(&problem);
+        let schedule = problem.default_schedule();
         Large { problem, schedule }
     }
 }
@@ -47,7 +48,7 @@ fn measure<T>(criterion: &mut Criterion, name: &str, run: impl Fn(&Large) -> T) 
 
 fn growth(criterion: &mut Criterion) {
     measure(criterion, "bounds", |large| infer(large.problem.pipeline(), large.problem.request()));
-    measure(criterion, "default", |large| Schedule::default_for(&large.problem));
+    measure(criterion, "default", |large| large.problem.default_schedule());
     measure(criterion, "check", |large| large.problem.check(&large.schedule).is_ok());
     measure(criterion, "build", |large| {
         build(&large.problem, &large.schedule).expect("it is legal").kernels.len()

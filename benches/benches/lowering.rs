@@ -3,7 +3,7 @@
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use warploom::codegen::build::build;
-use warploom::schedule::schedule::Problem;
+use warploom::plan::Problem;
 use warploom::target::Device;
 use warploom_benches::{schedule, workload};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use warploom::cost::Analytic;
-use warploom::schedule::schedule::Problem;
+use warploom::plan::Problem;
 use warploom::search::{Options, search};
 use warploom::target::Device;
 use warploom_benches::problem::named;

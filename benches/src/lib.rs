@@ -4,7 +4,7 @@ pub mod problem;
 
 use warploom::app::{InputRequest, Settings};
 use warploom::prelude::*;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::Schedule;
 use warploom::tune::workload::Workload;
 
 /// An app at a size, with generated inputs.

@@ -1,8 +1,8 @@
 //! Apps as problems to search.
 
 use warploom::app::{App, Settings};
+use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::schedule::schedule::Problem;
 
 /// An app at its benchmark size on a device, with some settings changed.
 ///

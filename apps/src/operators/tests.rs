@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use warploom::check::{SEED, small_settings};
 use warploom::lang::Value;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::plan::Problem;
 use warploom::target::Device;
 use warploom_codegen::build::build;
 
@@ -99,7 +99,7 @@ fn every_row_compiles_under_its_default_schedule() {
         }
         let problem = Problem::new(&pipeline, &request, &device);
         let problem = problem.unwrap_or_else(|error| panic!("{}: {error}", app.name));
-        let built = build(&problem, &Schedule::default_for(&problem));
+        let built = build(&problem, &problem.default_schedule());
         assert!(built.is_ok(), "{}: {:?}", app.name, built.err());
     }
 }

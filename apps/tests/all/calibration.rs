@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use warploom::cost::{Ranges, Weights};
 use warploom::lang::Pipeline;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::plan::Problem;
+use warploom::schedule::Schedule;
 use warploom::target::Device;
 use warploom::tune::one_shot::predicted_us;
 use warploom::tune::picks::{Pick, Picks, SHORT_US, is_held_out, picks};

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warploom::codegen::build::build;
 use warploom::codegen::cuda::{Build, describe};
+use warploom::plan::Problem;
 use warploom::randpipe::{Options, random_pipeline};
 use warploom::runtime::{nvrtc, testing};
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 use warploom::target::program::{Code, Kernel, Program, Role};
 
 use crate::common::{h200, hand_written, problem};
@@ -88,7 +89,7 @@ fn in_apps(choose: impl Fn(&Problem) -> Schedule) -> usize {
 
 #[test]
 fn kernels_of_default_schedules_wait() {
-    assert!(in_apps(Schedule::default_for) > 100);
+    assert!(in_apps(Problem::default_schedule) > 100);
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn kernels_of_hand_written_schedules_wait() {
 #[test]
 fn kernels_of_random_schedules_wait() {
     for seed in 1..=5 {
-        assert!(in_apps(|problem| Schedule::random(problem, seed)) > 50, "{seed}");
+        assert!(in_apps(|problem| problem.random_schedule(seed)) > 50, "{seed}");
     }
 }
 
@@ -109,7 +110,7 @@ fn kernels_of_random_pipelines_wait() {
         let random = random_pipeline(seed, &Options::default());
         let problem = Problem::new(&random.pipeline, &random.request, &h200()).expect("the sizes fit");
         let name = format!("pipeline {seed}");
-        let schedules = [Schedule::default_for(&problem), Schedule::random(&problem, seed)];
+        let schedules = [problem.default_schedule(), problem.random_schedule(seed)];
         schedules.map(|schedule| check(&name, &described(&problem, &schedule, &name))).iter().sum::<usize>()
     });
     assert!(all.sum::<usize>() > 400);
@@ -119,7 +120,7 @@ fn kernels_of_random_pipelines_wait() {
 fn without(line: &str) -> Program {
     let app = warploom_apps::find("local_laplacian").expect("it is an app");
     let problem = problem(app, &[]);
-    let mut program = described(&problem, &Schedule::default_for(&problem), &app.name);
+    let mut program = described(&problem, &problem.default_schedule(), &app.name);
     check("whole", &program);
     let Code::Source { text, .. } = &mut program.code else { panic!("it is text") };
     let start = text.rfind(line).expect("it has such a line");

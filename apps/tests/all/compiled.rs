@@ -10,9 +10,10 @@ use warploom::codegen::build::{build, build_with};
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::lower;
 use warploom::lang::dynamic::SizeRange;
+use warploom::plan::Problem;
 use warploom::prelude::*;
 use warploom::runtime::{nvrtc, testing};
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 
 use crate::common::{hand_written, problem, quick_search};
 
@@ -56,12 +57,12 @@ fn nvrtc_hand_written_schedules_compile_without_spills() {
 
 #[test]
 fn nvrtc_default_schedules_compile() {
-    all_compile("nvrtc_default_schedules_compile", Schedule::default_for);
+    all_compile("nvrtc_default_schedules_compile", Problem::default_schedule);
 }
 
 #[test]
 fn nvrtc_random_schedules_compile() {
-    all_compile("nvrtc_random_schedules_compile", |problem| Schedule::random(problem, 1));
+    all_compile("nvrtc_random_schedules_compile", |problem| problem.random_schedule(1));
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn nvrtc_kernels_for_any_size_compile() {
         let problem = Problem::dynamic(&pipeline, &request, &device);
         let problem = problem.unwrap_or_else(|error| panic!("{}: {error}", app.name));
         let options = lower::Options { pitched: true, ..lower::Options::default() };
-        let program = build_with(&problem, &Schedule::default_for(&problem), options);
+        let program = build_with(&problem, &problem.default_schedule(), options);
         let program = program.unwrap_or_else(|error| panic!("{}: {error}", app.name));
         let arch = nvrtc::Arch::for_device(&device).expect("NVRTC knows it");
         let compiled = nvrtc::compile_program(&describe(&program, Build::Timing), arch);

@@ -2,8 +2,9 @@
 //! simulator is what the evaluator computes, bit for bit.
 
 use warploom::codegen::lower::{self, lower};
+use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 use warploom::tune::workload::Workload;
 
 use crate::common::{check_simulated, h200, problem, workload};
@@ -12,7 +13,7 @@ use crate::common::{check_simulated, h200, problem, workload};
 fn default_of(workload: &Workload, label: &str) -> Schedule {
     let pipeline = &workload.pipeline;
     let problem = Problem::new(pipeline, &workload.realisation(), &h200()).expect("the sizes fit");
-    let schedule = Schedule::default_for(&problem);
+    let schedule = problem.default_schedule();
     let text = schedule.to_text(pipeline);
     if let Err(violations) = problem.check(&schedule) {
         panic!("{label}: {}\n{text}", violations[0]);
@@ -34,7 +35,7 @@ fn check_app(name: &str, changes: &[(&str, f64)]) {
 fn every_app_at_its_own_sizes_is_legal() {
     for app in warploom_apps::APPS.iter() {
         let problem = problem(app, &[]);
-        let schedule = Schedule::default_for(&problem);
+        let schedule = problem.default_schedule();
         let plan = problem.check(&schedule);
         let plan = plan.unwrap_or_else(|violations| panic!("{}: {}", app.name, violations[0]));
         lower(&problem, &plan, lower::Options::default())

@@ -8,8 +8,9 @@ use warploom::codegen::ir::{Program, Role};
 use warploom::codegen::lower;
 use warploom::interp::compare::{Tolerance, compare};
 use warploom::lang::dynamic::SizeRange;
+use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 use warploom::tune::workload::Workload;
 
 use crate::common::{h200, hand_written, unfilled, workload};
@@ -122,7 +123,7 @@ fn padded(program: &Program, dense: &Program, pad: i64) -> Strides {
 fn check(name: &str, fixed: &[(&'static str, f64)], varying: &[&str]) {
     let subject = Subject::new(name, fixed, varying);
     let problem = subject.problem();
-    subject.check(&problem, &Schedule::default_for(&problem), "by default");
+    subject.check(&problem, &problem.default_schedule(), "by default");
     if fixed.iter().any(|(name, _)| subject.app.structure.iter().any(|setting| setting.name == *name)) {
         // The schedules written by hand are for the pipelines as they are by default.
         return;

@@ -2,8 +2,9 @@
 //! benchmarked and at those of the reference data.
 
 use warploom::app::{App, Settings};
+use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Item, Problem, Schedule};
+use warploom::schedule::{Item, Schedule};
 use warploom::target::Device;
 
 /// The sizes of the reference data, of some apps.

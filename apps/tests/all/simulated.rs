@@ -2,7 +2,7 @@
 //! bit, at sizes that divide the tiles and at sizes that do not.
 
 use warploom::app::App;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::Schedule;
 
 use crate::common::{check_simulated, tiny, workload};
 

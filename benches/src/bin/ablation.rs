@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use warploom::cost::Analytic;
-use warploom::schedule::schedule::Problem;
+use warploom::plan::Problem;
 use warploom::search::{Options, StopReason, search};
 use warploom::target::Device;
 use warploom_apps::APPS;

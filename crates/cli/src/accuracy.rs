@@ -13,7 +13,6 @@ use warploom::interp::expected::{Closeness, Conditioning, Expected};
 use warploom::lang::Type;
 use warploom::lang::rounding::Rounding;
 use warploom::runtime::Gpu;
-use warploom::schedule::schedule::Schedule;
 use warploom::tune::workload::{PERTURBED_RUNS, Workload};
 
 use crate::backend::{Builds, Kernels, build_program, open_gpu, problem, run_build};
@@ -237,7 +236,7 @@ fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
     let mut workload = workload(app, &settings)?;
     let kernels = kernels.build(&mut workload, gpu.device())?;
     let problem = problem(&workload.pipeline, &workload.realisation(), gpu.device())?;
-    let program = build_program(&problem, &Schedule::default_for(&problem))?;
+    let program = build_program(&problem, &problem.default_schedule())?;
     let checked = run_build(gpu, &workload, &program, Build::Checking)?;
     let timed = run_build(gpu, &workload, &program, Build::Timing)?;
     let both = Both::new(Sizes::of_app(app, &settings), app, |stated| {

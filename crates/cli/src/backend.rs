@@ -14,8 +14,9 @@ use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Expected};
 use warploom::lang::brief::shown;
 use warploom::lang::{Pipeline, Realisation, Region, Value, files};
+use warploom::plan::{Problem, Violation};
 use warploom::runtime::Gpu;
-use warploom::schedule::schedule::{Problem, Schedule, Written};
+use warploom::schedule::{Schedule, Written};
 use warploom::search::{Options, Outcome};
 use warploom::target::Device;
 use warploom::tune::workload::{CudaError, Loaded, PERTURBED_RUNS, Workload};
@@ -23,10 +24,9 @@ use warploom::tune::workload::{CudaError, Loaded, PERTURBED_RUNS, Workload};
 use crate::device::{self, Beside};
 use crate::error::{Error, RunError};
 use crate::model::Model;
-use crate::names;
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
-use crate::search;
+use crate::{names, search};
 
 /// What runs a pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -198,8 +198,8 @@ impl Kernels {
     ) -> Result<(Schedule, Option<Outcome>), Error> {
         let pipeline = problem.pipeline();
         match source {
-            Source::Default => Ok((Schedule::default_for(problem), None)),
-            Source::Random(seed) => Ok((Schedule::random(problem, *seed), None)),
+            Source::Default => Ok((problem.default_schedule(), None)),
+            Source::Random(seed) => Ok((problem.random_schedule(*seed), None)),
             Source::Search(seed) => {
                 let options = Options { seed: *seed, any_size: any_size.cloned(), ..Options::default() };
                 let model = self.model.load(problem.device())?;
@@ -335,7 +335,7 @@ pub(crate) fn legal(path: &Path, written: Written, problem: &Problem) -> Result<
     match checked {
         Ok(_) => Ok(written.schedule),
         Err(violations) => {
-            let violations = shown(&written.located(violations), "\n");
+            let violations = shown(&Violation::all_in(&written.spots, violations), "\n");
             let (file, app) = (path.display().to_string(), problem.pipeline().name().to_owned());
             Err(Error::Illegal { file, app, violations })
         }

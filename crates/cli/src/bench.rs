@@ -6,8 +6,8 @@ use serde::Serialize;
 use warploom::app::App;
 use warploom::codegen::cuda::Build;
 use warploom::codegen::ir::Program;
+use warploom::plan::Problem;
 use warploom::runtime::{Timing, TimingOptions};
-use warploom::schedule::schedule::Problem;
 use warploom::target::Device;
 use warploom::tune::workload::PERTURBED_RUNS;
 

@@ -8,10 +8,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Arg;
+use report::{Report, kernels};
 use warploom::app::App;
 use warploom::cost::CostModel;
 use warploom::export::{ExportOptions, Package};
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::plan::Problem;
+use warploom::schedule::Schedule;
 use warploom::search::{Options, Outcome};
 use warploom::target::Device;
 
@@ -22,10 +24,8 @@ use crate::error::Error;
 use crate::explain::explanation;
 use crate::pipeline::{self, Which};
 use crate::report::{Format, json, text, verbatim};
-use crate::search;
-use crate::voice;
 use crate::writable::{self, Output};
-use report::{Report, kernels};
+use crate::{search, voice};
 
 /// Search for a schedule; write the kernels as CUDA and machine code, with C code that launches them
 ///

@@ -11,8 +11,8 @@ use warploom::codegen::ir::Program;
 use warploom::cost::{FEATURES, Featurizer, KernelFeatures, RowSource, StageFeatures, schema_hash};
 use warploom::interp::files::FileError;
 use warploom::lang::files::write_whole;
-use warploom::schedule::Dag;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::plan::Problem;
+use warploom::schedule::{Dag, Schedule};
 use warploom::tune::explain::Explanation;
 
 use crate::error::Error;

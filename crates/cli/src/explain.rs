@@ -6,13 +6,15 @@ mod page;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use against::Against;
 use clap::Arg;
 use serde::Serialize;
 use warploom::app::App;
 use warploom::codegen::build::BuildError;
 use warploom::cost::CostModel;
 use warploom::lang::files::write_whole;
-use warploom::schedule::schedule::{Change, Problem, Schedule};
+use warploom::plan::Problem;
+use warploom::schedule::{Change, Schedule};
 use warploom::target::Device;
 use warploom::tune::explain::{Explanation, microseconds};
 
@@ -21,11 +23,9 @@ use crate::backend::{self, Kernels, Source, problem, rewritten, unbuilt};
 use crate::error::Error;
 use crate::pipeline::{Subject, Which};
 use crate::report::{self, Format};
-use crate::show;
 use crate::sizes::Sizes;
-use crate::voice;
 use crate::writable::Output;
-use against::Against;
+use crate::{show, voice};
 
 /// Show the kernels of a schedule as loop nests, with their memory, redundancy and predicted times
 #[derive(Debug, clap::Args)]
@@ -185,7 +185,7 @@ impl Arguments {
         schedule: &Schedule,
         out: &mut dyn Write,
     ) -> Result<(), Error> {
-        let changes = Change::between(&Schedule::default_for(problem), schedule);
+        let changes = Change::between(&problem.default_schedule(), schedule);
         let rewrites = schedule.rewrites.iter().map(ToString::to_string);
         let changes = changes.iter().map(|change| change.to_text(problem.pipeline()));
         let decisions: Vec<String> = rewrites.chain(changes).collect();

@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Subcommand;
+use summary::{Count, Summary};
 use warploom::app::App;
 use warploom::cost::Analytic;
+use warploom::plan::Problem;
 use warploom::records;
-use warploom::schedule::schedule::{Problem, Written};
+use warploom::schedule::Written;
 use warploom::search::Options;
 use warploom::tune::landscape::{Definition, Landscape, LandscapeError, Limits, Recorded, record};
 use warploom::tune::tuning::{Ended, Event, Task};
@@ -22,7 +24,6 @@ use crate::report::{self, Format};
 use crate::search::duration;
 use crate::tune::{Measuring, Progress, RECORDS, Tunable, kind, stop_on_interrupt, why_nothing};
 use crate::writable::Output;
-use summary::{Count, Summary};
 
 /// Record the times of all points of a small space, for comparing strategies without a GPU
 #[derive(Debug, clap::Args)]

@@ -10,8 +10,8 @@ use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::export::named;
 use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
+use warploom::plan::{Problem, Violation};
 use warploom::runtime::nvrtc::Arch;
-use warploom::schedule::schedule::Problem;
 use warploom::search::{Event, Fixed, FixedError, Options, Refusal, Statistics, StopReason};
 use warploom::target::Device;
 use warploom::tune::cache::compile_program;
@@ -98,7 +98,9 @@ fn fixed(file: &Path, problem: &Problem) -> Result<Fixed, Error> {
     let written = read_written(file, problem.pipeline())?;
     Fixed::new(problem, written.schedule.clone()).map_err(|error| {
         let error = match error {
-            FixedError::Conflict(violations) => FixedError::Conflict(written.located(violations)),
+            FixedError::Conflict(violations) => {
+                FixedError::Conflict(Violation::all_in(&written.spots, violations))
+            }
             other => other,
         };
         Error::Fixed { file: file.display().to_string(), error: Box::new(error) }

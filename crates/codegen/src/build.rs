@@ -4,7 +4,8 @@ use thiserror::Error;
 use tracing::debug_span;
 use warploom_lang::BoundsError;
 use warploom_lang::brief::shown;
-use warploom_schedule::schedule::{Problem, RewrittenError, Schedule, Violation};
+use warploom_plan::{Problem, RewrittenError, Violation};
+use warploom_schedule::Schedule;
 
 use crate::instance::{InstanceError, Strides};
 use crate::ir::Program;

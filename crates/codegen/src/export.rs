@@ -13,7 +13,8 @@
 //! use warploom_codegen::build::build;
 //! use warploom_codegen::export::{Manifest, header, named, source};
 //! use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
-//! use warploom_schedule::schedule::{Problem, Schedule};
+//! use warploom_plan::Problem;
+//! use warploom_schedule::Schedule;
 //! use warploom_target::Device;
 //!
 //! let (x, y) = vars!(x, y);
@@ -24,7 +25,7 @@
 //!
 //! let device = Device::preset("h200")?;
 //! let problem = Problem::new(&pipeline, &request, &device)?;
-//! let program = named(&build(&problem, &Schedule::default_for(&problem))?, pipeline.name());
+//! let program = named(&build(&problem, &problem.default_schedule())?, pipeline.name());
 //! let manifest = Manifest::new(&pipeline, &request, &device, &[], &program);
 //! assert_eq!(manifest.name, "double_2"); // `double` is a word of C
 //! assert_eq!(manifest.kernels[0].entry, "double_2_doubled");

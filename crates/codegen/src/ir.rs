@@ -79,7 +79,7 @@ use warploom_lang::{IdVec, InputId, ParamId, Region, TableId, Type};
 pub use array::{Array, LaunchLength, SHARED_UNIT, SharedPlace, Space};
 pub use atomic::AtomicOp;
 pub use origin::{Origin, Place};
-pub use warploom_schedule::schedule::WARP;
+pub use warploom_plan::WARP;
 
 warploom_lang::define_ids! {
     /// Identifies a buffer of a program.

@@ -43,8 +43,8 @@ use ahash::RandomState;
 use dashmap::DashMap;
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, IdVec};
-use warploom_schedule::schedule::{KernelPlan, Plan, Problem, RootItem, Schedule};
-use warploom_schedule::{KernelId, NodeSet, Source, StageId};
+use warploom_plan::{KernelId, KernelPlan, Plan, Problem};
+use warploom_schedule::{NodeSet, RootItem, Schedule, Source, StageId};
 
 use crate::features::block::Items;
 use crate::features::flatten::{Flat, Flattening};
@@ -62,7 +62,8 @@ type Inlined = SmallVec<[FuncId; 8]>;
 /// ```
 /// use warploom_cost::Featurizer;
 /// use warploom_lang::*;
-/// use warploom_schedule::schedule::{Problem, Schedule};
+/// use warploom_plan::Problem;
+/// use warploom_schedule::Schedule;
 /// use warploom_target::Device;
 /// let (x, y) = vars!(x, y);
 /// let input = Input::f32("input", 2);

@@ -4,8 +4,7 @@ use std::num::NonZeroU32;
 use std::ops::{AddAssign, BitOr};
 
 use serde::{Deserialize, Serialize};
-use warploom_schedule::schedule::{KernelNumbers, Nest, NestNumbers};
-use warploom_schedule::{NodeId, StageId};
+use warploom_schedule::{KernelNumbers, Nest, NestNumbers, NodeId, StageId};
 
 use crate::schema::StageFeatures;
 
@@ -195,7 +194,7 @@ pub struct KernelFeatures {
 #[cfg(test)]
 mod tests {
     use warploom_lang::{FuncId, Id};
-    use warploom_schedule::schedule::{Nest, StageRef};
+    use warploom_schedule::{Nest, StageRef};
 
     use super::*;
 

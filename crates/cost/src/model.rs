@@ -130,7 +130,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use warploom_lang::{FuncId, Id};
-    use warploom_schedule::schedule::{KernelNumbers, Nest, StageRef};
+    use warploom_schedule::{KernelNumbers, Nest, StageRef};
 
     use super::*;
     use crate::range::Ranges;

@@ -4,7 +4,7 @@ use warploom_interp::buffer::{Buffer, BufferError};
 use warploom_interp::{EvalError, Evaluation};
 use warploom_lang::rewrite::RewriteLineError;
 use warploom_lang::{Pipeline, Realisation};
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 
 use crate::data::samples;
 

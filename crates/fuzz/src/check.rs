@@ -15,7 +15,7 @@ use warploom_lang::brief::shown;
 use warploom_lang::ir::FuncDecl;
 use warploom_lang::rounding::Rounding;
 use warploom_lang::{FuncId, Pipeline, Range, Region, Value, infer, warnings};
-use warploom_schedule::schedule::{Problem, Violation};
+use warploom_plan::{Problem, Violation};
 use warploom_sim::{SimError, Simulation};
 use warploom_target::Device;
 

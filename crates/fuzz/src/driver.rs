@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
+use warploom_plan::{Coverage, Problem};
 use warploom_randpipe::{RandomPipeline, random_pipeline};
-use warploom_schedule::schedule::{Coverage, Problem, Schedule};
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 
 use crate::case::Case;
@@ -33,8 +34,8 @@ pub fn random_schedules(count: u64) -> impl Fn(&Problem, u64) -> Vec<Schedule> +
             let seed = schedule_seed(seed, number);
             // Every other schedule rewrites the pipeline first.
             match number % 2 {
-                0 => Schedule::random(problem, seed),
-                _ => Schedule::random(&problem.randomly_rewritten(seed), seed),
+                0 => problem.random_schedule(seed),
+                _ => problem.randomly_rewritten(seed).random_schedule(seed),
             }
         };
         (0..count).map(random).collect()
@@ -305,7 +306,7 @@ impl Run<'_> {
         };
         match catch(|| (self.schedules)(problem, seed)) {
             Err(message) => {
-                let case = case(Schedule::default_for(problem));
+                let case = case(problem.default_schedule());
                 summary.count(seed, 0, Some(case), Err(Failure::Panic(message)));
             }
             Ok(schedules) => {

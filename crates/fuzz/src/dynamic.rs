@@ -6,7 +6,7 @@ use warploom_codegen::ir::{Program, Role};
 use warploom_codegen::lower;
 use warploom_lang::dynamic::{DynamicRequest, SizeRange};
 use warploom_lang::{Pipeline, Range, Realisation, Region, infer};
-use warploom_schedule::schedule::Problem;
+use warploom_plan::Problem;
 use warploom_target::Device;
 
 use crate::case::Case;

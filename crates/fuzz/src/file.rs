@@ -1,16 +1,15 @@
 //! Case files: one self-contained JSON object, formatted for readability.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use thiserror::Error;
 use warploom_lang::files::{self, ReadError};
 use warploom_lang::{BoundsError, Pipeline, PipelineError, Realisation, Region, Value, infer};
-use warploom_schedule::schedule::{Schedule, ScheduleErrors};
+use warploom_schedule::{Schedule, ScheduleErrors};
 
 use crate::case::Case;
 use crate::check::Failure;

@@ -9,7 +9,8 @@
 //! ```
 //! use warploom_fuzz::{Case, Failure, REDUCTION_TIME, Verdict, reduce};
 //! use warploom_lang::*;
-//! use warploom_schedule::schedule::{Problem, Schedule};
+//! use warploom_plan::Problem;
+//! use warploom_schedule::Schedule;
 //! use warploom_target::Device;
 //!
 //! let x = vars!(x);
@@ -21,7 +22,7 @@
 //!     .input("input", Region::of_extents(&[65]))
 //!     .output("sharp", Region::of_extents(&[64]));
 //! let device = Device::preset("h200")?;
-//! let schedule = Schedule::default_for(&Problem::new(&pipeline, &request, &device)?);
+//! let schedule = Problem::new(&pipeline, &request, &device)?.default_schedule();
 //! let case = Case { pipeline, request, schedule, seed: 1 };
 //!
 //! assert_eq!(case.check(&device)?, Verdict::Passed);

@@ -1,9 +1,17 @@
 //! The dependence graph of a pipeline: nodes, stages and edges.
 
+pub(crate) mod access;
+mod build;
+pub(crate) mod derivative;
+pub(crate) mod features;
+mod graphviz;
+mod shape;
+mod text;
+
 use warploom_lang::{FuncId, Id, IdVec, InputId, Pipeline, Type};
 
-use crate::access::{Access, AccessMap, Load};
-use crate::features::Features;
+use crate::dag::access::{Access, AccessMap, Load};
+use crate::dag::features::Features;
 use crate::ids::{EdgeId, NodeId, StageId};
 use crate::node_set::NodeSet;
 
@@ -156,7 +164,7 @@ pub struct Edge {
 impl Dag {
     /// Builds the graph of a pipeline.
     pub fn new(pipeline: &Pipeline) -> Dag {
-        crate::build::build(pipeline)
+        build::build(pipeline)
     }
 
     /// The name of the pipeline.

@@ -1,4 +1,11 @@
-//! The scheduler's view of a pipeline.
+//! Schedules: the notation of what is computed where, and the graph of a pipeline that they are about.
+//!
+//! A [`Schedule`] says where each stage of a pipeline is computed and how it is divided among blocks and threads. It holds
+//! no image sizes, and it only names stages and inputs of its pipeline. [`Schedule::parse`] and [`Schedule::to_text`]
+//! convert from and to the text form, [`ScheduleBuilder`] builds a schedule in Rust, and [`Change`] is the difference of
+//! two. What a schedule comes to at some sizes on a device is a plan, in the crate `warploom-plan`.
+//!
+//! # The graph
 //!
 //! A [`Dag`] is built once from a [`Pipeline`](warploom_lang::Pipeline), before any size is known:
 //!
@@ -8,8 +15,6 @@
 //! - An [`AccessMap`] describes how the indices of an access move with the loops of the stage: one exact
 //!   [`Rational`] per index and loop, or unknown.
 //! - [`Features`] count the operations and accesses of a stage at one point.
-//!
-//! Schedules are in [`schedule`].
 //!
 //! ```
 //! use warploom_lang::*;
@@ -27,26 +32,81 @@
 //! ");
 //! # Ok::<(), PipelineError>(())
 //! ```
+//!
+//! # The text form
+//!
+//! One line per node of the tree, indented below its parent:
+//!
+//! ```text
+//! cuda_mat_mul
+//!   kernel out   block x 64, y 64
+//!     prod.0     threads x 16, y 16  serial x 4, y 4         unroll  private
+//!     over prod.1.r 16
+//!       A.stage  flat                                                shared
+//!       B.stage  flat                                                shared
+//!       prod.1   threads x 16, y 16  serial r all, x 4, y 4  unroll  private
+//!     out        threads x 16, y 16  serial x 4, y 4         unroll
+//! ```
+//!
+//! | line | meaning |
+//! | --- | --- |
+//! | `NAME inline F, G` | the pipeline, and the Funcs that are inlined into every use. `inline` may have its own lines |
+//! | `kernel STAGE block x 64, y 16` | a kernel; each block computes 64 x 16 points of the stage. The other loops of the stage run entirely inside the block |
+//! | `kernel STAGE block x 64 blocks 2` | the same; an SM must be able to hold two blocks at once, if their threads and shared memory fit, so the kernel compiler limits the registers of each thread |
+//! | `around STAGE.r 1` | serial loops over reduction variables, outermost first, with one launch per iteration |
+//! | `over STAGE.r 16, STAGE.s 1` | the same inside a block |
+//! | `STAGE flat shared` | a stage whose points are spread over all threads, stored in shared memory |
+//! | `STAGE threads x 16 serial r all, x 4 unroll private` | a stage with 16 threads along x; each thread computes 4 points in unrolled loops. Stored in private memory of each thread |
+//! | `STAGE flat shared pitch 65` | a stage whose array in shared memory has 65 elements from one row to the next, or dense rows if they are longer |
+//! | `STAGE flat shared transpose` | a stage whose array in shared memory has rows along its last dimension |
+//! | `INPUT.stage flat shared async 3` | a copy inside an over-loop, with three slices in shared memory: copies for the next two iterations are under way while one is computed |
+//! | `STAGE threads r 16 atomic shared` | an update whose points several threads update at once, by atomic operations |
+//! | `STAGE threads x 16 serial x 4 unroll interleave` | a stage whose threads make several rounds, unrolled: those of a block of 128 points have two groups of 4 each, 64 apart |
+//! | `STAGE threads x 16 serial x 4 unroll vector` | a stage whose threads access 4 adjacent elements of buffers at once |
+//! | `INPUT.stage threads d0 32 serial d0 4 unroll shared async 2 vector` | a copy inside an over-loop that moves 4 adjacent elements at once |
+//! | `STAGE threads x 32, y 4 serial x 2 unroll lanes` | a stage whose Funcs in registers are computed once per warp: each thread computes its part, and reads what its neighbours have by shuffles |
+//! | `STAGE threads x 32 serial y 16 unroll slide` | a stage whose threads go down 16 rows, and compute what they have in registers a row at a time |
+//! | `INPUT.stage flat shared` | a copy of the part of an input that is read below |
+//! | `FUNC registers` | below a stage: a Func that each thread computes right before the stage, for its own points |
+//!
+//! - Names may be what [`naming`](warploom_lang::naming) says, so every text that is printed can be read back.
+//! - A stage is named after its Func, followed by a number if the Func has several stages: `prod.1`.
+//! - A size is a number or `all`. It is the inner extent; the outer iteration count follows from the image sizes.
+//! - A kernel's own stage has no storage keyword, because it is stored in global memory. It is the last stage of its
+//!   kernel. If it is the only stage, the kernel's line says how threads share it.
+//! - `#` starts a comment. A line that ends in a comma continues on the next line, if that is indented further.
 
-mod access;
 mod branching;
-mod build;
+mod builder;
+mod change;
 mod dag;
-mod derivative;
-mod features;
-mod graphviz;
+mod error;
+mod hash;
 mod ids;
+mod lines;
+mod names;
 mod node_set;
+mod parse;
+mod path;
+mod print;
 mod rational;
-pub mod schedule;
-mod shape;
-mod text;
+mod tree;
+mod written;
 
-pub use access::{Access, AccessClass, AccessMap, Index, Load, MapError, Slope, Target, merged};
 pub use branching::branching;
+pub use builder::{BlockBuilder, ScheduleBuilder, Tiles};
+pub use change::{Change, ChangeError};
+pub use dag::access::{Access, AccessClass, AccessMap, Index, Load, MapError, Slope, Target, merged};
+pub use dag::derivative::Derivatives;
+pub use dag::features::{AccessKind, COLUMNS, Column, Features, NAMES, ROWS, Row};
 pub use dag::{Dag, Edge, Loop, LoopKind, Node, Source, Stage};
-pub use derivative::Derivatives;
-pub use features::{AccessKind, COLUMNS, Column, Features, NAMES, ROWS, Row};
-pub use ids::{EdgeId, KernelId, LoopId, NestId, NodeId, StageId};
+pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
+pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};
+pub use ids::{EdgeId, NodeId, StageId};
+pub use names::Names;
 pub use node_set::NodeSet;
+pub use path::Path;
 pub use rational::{Rational, common_denominator};
+pub use tree::edit::{NodeMut, Site};
+pub use tree::*;
+pub use written::{Spots, Written};

@@ -73,12 +73,12 @@ impl Rational {
     }
 
     /// The largest integer that is not larger.
-    pub(crate) fn floor(self) -> i64 {
+    pub fn floor(self) -> i64 {
         self.numerator().div_euclid(self.denominator())
     }
 
     /// The smallest integer that is not smaller.
-    pub(crate) fn ceil(self) -> i64 {
+    pub fn ceil(self) -> i64 {
         -(-self.numerator()).div_euclid(self.denominator())
     }
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use smallvec::smallvec;
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{Item, Nest, Problem, RootItem, StageRef, row_dimension};
-use warploom_schedule::{EdgeId, Load, LoopKind, NodeId, Source};
+use warploom_plan::{Problem, row_dimension};
+use warploom_schedule::{EdgeId, Item, Load, LoopKind, Nest, NodeId, RootItem, Source, StageRef};
 
 use crate::bits::Bits;
 use crate::evaluate::Evaluator;

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use warploom_cost::{CostModel, Featurizer, KernelFeatures, NewDecisions, RowSource, StageRow};
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{Kernel, NestPlan, Plan, RegisterFootprint, RootItem};
+use warploom_plan::{NestPlan, Plan, RegisterFootprint};
+use warploom_schedule::{Kernel, RootItem};
 
 use crate::contractions::is_contraction;
 use crate::memo::{Memo, Verdict};

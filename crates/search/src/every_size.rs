@@ -5,8 +5,7 @@
 //! loops over the block. That may not be the order of the definition.
 
 use warploom_lang::Regions;
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Loops, Nest, NodeMut, ReductionTile, Schedule, Size, StageRef, Tile};
+use warploom_schedule::{LoopKind, Loops, Nest, NodeMut, ReductionTile, Schedule, Size, StageRef, Tile};
 
 /// The same schedule, which also names single-valued variables wherever they must run outside or
 /// inside variables that are named.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use smallvec::{SmallVec, smallvec};
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::StageRef;
+use warploom_schedule::StageRef;
 
 use crate::evaluate::Evaluator;
 use crate::lift::lifted;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 use warploom_lang::FuncId;
 use warploom_lang::brief::shown;
-use warploom_schedule::schedule::{Path, Problem, RootItem, Schedule, StageRef, Violation};
+use warploom_plan::{Problem, Violation};
+use warploom_schedule::{Path, RootItem, Schedule, StageRef};
 
 /// A partial schedule whose decisions a search keeps.
 ///
@@ -44,7 +45,7 @@ impl Fixed {
         }
         let kernels: BTreeSet<StageRef> = schedule.root.iter().filter_map(own).collect();
         let placed: BTreeSet<FuncId> = schedule.root.iter().flat_map(computed).collect();
-        let mut baseline = Schedule::default_for(problem);
+        let mut baseline = problem.default_schedule();
         baseline.inlined.retain(|func| !placed.contains(func));
         baseline.inlined.extend(&schedule.inlined);
         let named: BTreeSet<FuncId> = placed.union(&schedule.inlined).copied().collect();

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use ahash::AHashMap;
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{Kernel, Nest, Size, ThreadTiles, Tile};
-use warploom_schedule::{AccessMap, LoopKind, NodeId, StageId};
+use warploom_schedule::{AccessMap, Kernel, LoopKind, Nest, NodeId, Size, StageId, ThreadTiles, Tile};
 
 use crate::bits::Bits;
 use crate::space::{Space, StageFacts};

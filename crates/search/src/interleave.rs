@@ -3,7 +3,7 @@
 //! A thread that reads eight adjacent values of a row does so in two loads of 16 bytes, each 32 bytes from that of the next
 //! thread: half of the banks of shared memory are idle. In two groups of four, the loads of all threads are adjacent.
 
-use warploom_schedule::schedule::{Kernel, Nest, RootItem, Size, Tile};
+use warploom_schedule::{Kernel, Nest, RootItem, Size, Tile};
 
 /// The points of a group: 16 bytes of 32-bit values, which one instruction loads.
 const GROUP: u32 = 4;

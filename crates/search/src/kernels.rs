@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ahash::AHashSet;
-use warploom_schedule::schedule::{RootItem, Size, ThreadTiles, Tile};
+use warploom_schedule::{RootItem, Size, ThreadTiles, Tile};
 
 use crate::choices::{Choices, Room};
 use crate::hash::of_words;

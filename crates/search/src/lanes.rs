@@ -9,7 +9,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use smallvec::smallvec;
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{Kernel, Nest, NestFootprint, RootItem, Size, ThreadTiles, Tile};
+use warploom_plan::NestFootprint;
+use warploom_schedule::{Kernel, Nest, RootItem, Size, ThreadTiles, Tile};
 
 use crate::bits::Bits;
 use crate::search::Search;

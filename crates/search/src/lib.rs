@@ -1,7 +1,7 @@
 //! The search for fast schedules.
 //!
 //! Every state of the search is a complete schedule that shares kernels with the states it came
-//! from. The search starts from the [default schedule](Schedule::default_for) and revises it Func
+//! from. The search starts from the [default schedule](Problem::default_schedule) and revises it Func
 //! by Func, consumers first: it decides where a Func is computed, then how its kernel is tiled.
 //! Funcs without a decision keep their previous place. So the cost of a state is always the
 //! predicted time of a runnable schedule, and there is a result at any moment.
@@ -62,7 +62,8 @@ use std::time::Instant;
 
 use rayon::ThreadPoolBuilder;
 use warploom_cost::CostModel;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 
 use crate::beam::beam;
 use crate::contractions::with_contractions;
@@ -124,7 +125,7 @@ pub struct Outcome {
 /// ```
 /// use warploom_cost::Analytic;
 /// use warploom_lang::*;
-/// use warploom_schedule::schedule::Problem;
+/// use warploom_plan::Problem;
 /// use warploom_search::{Options, search};
 /// use warploom_target::Device;
 /// let (x, y) = vars!(x, y);
@@ -175,7 +176,7 @@ pub fn search(
             return f64::INFINITY;
         }
         with_search(problem, model, &within_time(options), &|_| {}, |search| {
-            let default = search.appraise(&Schedule::default_for(problem));
+            let default = search.appraise(&problem.default_schedule());
             default.map_or(f64::INFINITY, |default| {
                 let (first, others) = started_from(search, &default);
                 others.iter().map(|other| other.cost()).fold(first.cost(), f64::min)
@@ -262,7 +263,7 @@ impl Outcome {
 /// use std::sync::Arc;
 /// use warploom_cost::Analytic;
 /// use warploom_lang::*;
-/// use warploom_schedule::schedule::Problem;
+/// use warploom_plan::Problem;
 /// use warploom_search::{Manner, Options, Search, State, explore};
 /// use warploom_target::Device;
 /// # let (x, y) = vars!(x, y);

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use warploom_lang::FuncId;
-use warploom_schedule::NodeId;
-use warploom_schedule::schedule::{BlockItem, Item, Nest, NodeMut, StageRef};
+use warploom_schedule::{BlockItem, Item, Nest, NodeId, NodeMut, StageRef};
 
 use crate::bits::Bits;
 use crate::evaluate::Evaluator;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use warploom_schedule::schedule::{FULL_DEPTH, RootItem, StageRef, item_hash};
+use warploom_schedule::{FULL_DEPTH, RootItem, StageRef, item_hash};
 
 use crate::evaluate::Evaluator;
 use crate::expand::{Decision, Manner};

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 
 use crate::Neighbourhood;
 use crate::expand::{Decision, Manner};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use warploom_schedule::schedule::Problem;
+use warploom_plan::Problem;
 
 use crate::fixed::Fixed;
 

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use warploom_lang::FuncId;
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{
-    BlockItem, Item, Kernel, Loops, Nest, RootItem, Site, Size, StageRef, ThreadTiles, Tile,
+use warploom_schedule::{
+    BlockItem, Item, Kernel, LoopKind, Loops, Nest, RootItem, Site, Size, StageRef, ThreadTiles, Tile,
 };
 
 use crate::bits::Bits;

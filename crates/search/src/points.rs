@@ -30,7 +30,8 @@ mod sizes;
 mod skeleton;
 mod template;
 
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_strategy::{Axis, Point, Space};
 
 pub use open::Open;

@@ -1,7 +1,6 @@
 //! Where the reduction loops of a stage may run.
 
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{ReductionTile, Size, Tile};
+use warploom_schedule::{LoopKind, ReductionTile, Size, Tile};
 
 use crate::space::{Space, Span, StageFacts};
 

@@ -5,11 +5,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{
-    ASYNC_DEPTHS, BlockItem, Item, Kernel, Loops, Mapping, Nest, NestPlan, NodeMut, ReductionTile, RootItem,
-    StageRef, ThreadTiles, Tile, row_dimension,
+use warploom_plan::{ASYNC_DEPTHS, NestPlan, row_dimension};
+use warploom_schedule::{
+    BlockItem, Item, Kernel, LoopKind, Loops, Mapping, Nest, Node, NodeMut, ReductionTile, RootItem,
+    StageRef, ThreadTiles, Tile,
 };
-use warploom_schedule::{LoopKind, Node};
 
 use crate::bits::Bits;
 use crate::evaluate::Evaluator;

@@ -13,8 +13,8 @@ use std::num::NonZeroU32;
 use warploom_lang::ir::{FuncDecl, NodeKind, Stage};
 use warploom_lang::rewrite::{Rewrite, Side, StageName, VarName};
 use warploom_lang::{ExprId, FuncId, Pipeline, StageRef};
+use warploom_plan::Problem;
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::Problem;
 
 use crate::contractions::is_contraction;
 use crate::tiles::points;

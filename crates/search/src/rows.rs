@@ -9,7 +9,7 @@ use std::sync::Arc;
 use smallvec::smallvec;
 use warploom_lang::FuncId;
 use warploom_lang::rewrite::Rewrite;
-use warploom_schedule::schedule::{RootItem, Size, StageRef, ThreadTiles, Tile};
+use warploom_schedule::{RootItem, Size, StageRef, ThreadTiles, Tile};
 
 use crate::evaluate::Evaluator;
 use crate::expand::accepted;

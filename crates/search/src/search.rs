@@ -9,7 +9,7 @@ use dashmap::DashMap;
 use rayon::prelude::*;
 use smallvec::smallvec;
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 
 use crate::bits::Bits;
 use crate::evaluate::Evaluator;
@@ -177,7 +177,7 @@ impl<'a> Search<'a> {
         let space = self.evaluator.space;
         let default = match &space.options.fixed {
             Some(fixed) => fixed.baseline().clone(),
-            None => Schedule::default_for(space.problem),
+            None => space.problem.default_schedule(),
         };
         let candidates = match self.appraise(&default) {
             Some(start) => {

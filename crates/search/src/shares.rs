@@ -1,7 +1,6 @@
 //! How threads share nests in shared memory.
 
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Nest, Size, StageRef, ThreadTiles, Tile};
+use warploom_schedule::{LoopKind, Nest, Size, StageRef, ThreadTiles, Tile};
 
 use crate::options::Limits;
 use crate::space::{Space, StageFacts};

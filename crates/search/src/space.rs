@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use warploom_lang::{FuncId, IdVec, Range};
-use warploom_schedule::schedule::{
-    Item, Nest, Problem, ReductionTile, RootItem, Schedule, Size, StageRef, Tile,
+use warploom_plan::Problem;
+use warploom_schedule::{
+    Dag, Item, LoopKind, Nest, NodeId, ReductionTile, RootItem, Schedule, Size, Source, StageId, StageRef,
+    Tile,
 };
-use warploom_schedule::{Dag, LoopKind, NodeId, Source, StageId};
 
 use crate::bits::Bits;
 use crate::kernels::{Tiling, tilings};
@@ -144,7 +145,7 @@ impl<'a> Space<'a> {
 
     /// The kernel of a stage before any decision on it.
     pub fn default_kernel(&self, stage: StageRef) -> RootItem {
-        Schedule::default_kernel(self.problem, stage)
+        self.problem.default_kernel(stage)
     }
 
     /// The nodes that a nest reads from elsewhere, possibly through `inlined` Funcs and those in

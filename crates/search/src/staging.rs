@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use warploom_lang::InputId;
-use warploom_schedule::Source;
-use warploom_schedule::schedule::{Item, Nest};
+use warploom_schedule::{Item, Nest, Source};
 
 use crate::bits::Bits;
 use crate::evaluate::Evaluator;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, Id};
-use warploom_schedule::schedule::{FULL_DEPTH, RootItem, Schedule, StageRef, item_hash};
+use warploom_schedule::{FULL_DEPTH, RootItem, Schedule, StageRef, item_hash};
 
 use crate::bits::Bits;
 use crate::hash::{of_words, wide};

@@ -2,8 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{RootItem, Size, ThreadTiles, Tile};
+use warploom_schedule::{LoopKind, RootItem, Size, ThreadTiles, Tile};
 
 /// Bytes of the longest vector.
 const VECTOR_BYTES: i64 = 16;

@@ -1,7 +1,7 @@
 //! Searches, measures, retrains the model and repeats: for long runs.
 
 use warploom_cost::{CostModel, Network, Weights};
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_search as search;
 
 use crate::records::{Records, RunKey, RunState};

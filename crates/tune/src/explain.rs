@@ -10,8 +10,8 @@ use serde::{Serialize, Serializer};
 use warploom_codegen::ir::Place;
 use warploom_cost::{Basis, CostModel, Featurizer, KernelFeatures, Range, Term};
 use warploom_lang::Id;
-use warploom_schedule::schedule::{Item, KernelPlan, Plan, Problem, RewrittenError, Schedule};
-use warploom_schedule::{Dag, KernelId, NestId};
+use warploom_plan::{KernelId, KernelPlan, NestId, Plan, Problem, RewrittenError};
+use warploom_schedule::{Dag, Item, Schedule};
 
 pub use bottleneck::{Bottleneck, Limit};
 pub use idle::{Idle, Serial, SerialKind};

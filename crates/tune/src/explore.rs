@@ -14,7 +14,7 @@ mod run;
 mod walk;
 
 use warploom_cost::CostModel;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_search as search;
 use warploom_search::points::{Open, Schedules, TemplateError};
 use warploom_strategy::{Settings, Strategy};

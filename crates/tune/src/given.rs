@@ -1,7 +1,7 @@
 //! Measures schedules that the user supplied.
 
 use warploom_runtime::TimingOptions;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 
 use crate::records::Records;
 use crate::sample::Origin;

@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use warploom_runtime::TimingOptions;
 use warploom_runtime::nvrtc::{self, Arch, Resources};
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_target::{Device, Program};
 
 use crate::sample::{Origin, Sample, Times};

@@ -7,7 +7,8 @@ use warploom_codegen::build::{BuildError, build, build_with};
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
 use warploom_cost::{Basis, CostModel, Featurizer};
-use warploom_schedule::schedule::{Problem, RewrittenError, Schedule};
+use warploom_plan::{Problem, RewrittenError};
+use warploom_schedule::Schedule;
 use warploom_search::{Candidate, Event, Options, Outcome, search};
 
 /// The result of a search, with the kernels of the best schedule that can be built.
@@ -118,7 +119,7 @@ pub fn for_any_size(dynamic: &Problem, found: &Outcome) -> Result<(Schedule, Pro
             Err(error) => tracing::debug!(%error, "skipped, cannot be built for all sizes"),
         }
     }
-    let schedule = Schedule::default_for(dynamic);
+    let schedule = dynamic.default_schedule();
     let program = build_with(dynamic, &schedule, options)?;
     Ok((schedule, program))
 }
@@ -177,7 +178,7 @@ mod tests {
             |schedule: &Schedule| predicted_us(&problem, schedule, &model).expect("it is not rewritten");
         let anew = predict(&shot.schedule);
         assert!((anew - shot.predicted_us).abs() < 1e-9 * anew, "{anew} {}", shot.predicted_us);
-        let default = Schedule::default_for(&problem);
+        let default = problem.default_schedule();
         assert!(shot.predicted_us <= predict(&default));
     }
 

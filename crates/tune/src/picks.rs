@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use warploom_cost::{CostModel, Featurizer};
 use warploom_lang::Pipeline;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 
 use crate::sample::{Sample, Shard, Status};

@@ -3,7 +3,8 @@
 use std::error::Error;
 
 use warploom_cost::{CostModel, Weights};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 
 use crate::one_shot::predicted_us;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use warploom_schedule::schedule::{RootItem, Schedule, Size};
+use warploom_schedule::{RootItem, Schedule, Size};
 
 use crate::records::{Records, Trial};
 use crate::tuning::{Ended, Event, Observer, Proposal, Session, Task, TuneError, Tuned};
@@ -114,7 +114,7 @@ fn run(session: &mut Session<'_, '_>, count: usize, tried: &mut Vec<Trial>) -> R
 mod tests {
     use warploom_lang::{FuncId, Id, StageRef};
     use warploom_schedule::LoopKind;
-    use warploom_schedule::schedule::{ThreadTiles, Tile};
+    use warploom_schedule::{ThreadTiles, Tile};
 
     use super::*;
     use crate::sample::Origin;

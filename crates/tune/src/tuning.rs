@@ -22,7 +22,7 @@ use serde::Serialize;
 use thiserror::Error;
 use warploom_cost::CostModel;
 use warploom_lang::BoundsError;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_search as search;
 use warploom_search::points::TemplateError;
 

@@ -15,8 +15,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use made_up::{bench, place, subjects, trials, workload};
 use warploom_cost::Featurizer;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_strategy::{Draw, Point, Space, Strategy, Verdict, space};
 use warploom_target::Device;
 use warploom_tune::explore::{ExploreOptions, Explored, MODEL, check, explore, explore_with, names};
@@ -24,8 +25,6 @@ use warploom_tune::records::{Records, Step, StepOutcome};
 use warploom_tune::sample::Origin;
 use warploom_tune::tuning::{Ended, Event, TuneError};
 use warploom_tune::worker;
-
-use made_up::{bench, place, subjects, trials, workload};
 
 const TESTS: [(&str, fn()); 14] = [
     ("every_strategy_finds_a_schedule", every_strategy_finds_a_schedule),

@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 
 use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_cost::{Analytic, Weights};
-use warploom_schedule::schedule::Schedule;
 use warploom_target::Device;
 use warploom_tune::autotune::{AutotuneOptions, Autotuned, autotune};
 use warploom_tune::given::given;
@@ -122,7 +121,7 @@ fn schedules_that_are_given_are_measured_once() {
     let subjects = subjects();
     let task = subjects.task();
     let problem = task.subject.problem(&Device::preset("h200").unwrap()).unwrap();
-    let schedule = Schedule::default_for(&problem);
+    let schedule = problem.default_schedule();
     let twice = vec![(schedule.clone(), Origin::Default, None), (schedule.clone(), Origin::Given, Some(7.0))];
     let mut records = Records::open(&place.records).unwrap();
     let tuned =

@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{Input, Pipeline, Region, func, vars};
 use warploom_runtime::TimingOptions;
-use warploom_schedule::schedule::Schedule;
 use warploom_target::Device;
 use warploom_tune::measure::{Candidate, Check, Feed, Setup, Subject, measure};
 use warploom_tune::sample::{Origin, Sample};
@@ -70,7 +69,7 @@ fn candidates_of(workload: &Workload, small: &Workload, count: u64) -> Vec<Candi
     let problem = subject.problem(&Device::preset("h200").unwrap()).unwrap();
     let candidate = |seed| Candidate {
         subject: subject.clone(),
-        schedule: Schedule::random(&problem, seed),
+        schedule: problem.random_schedule(seed),
         origin: Origin::Random,
         predicted_us: None,
         checks: vec![check.clone()],

@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 use warploom_lang::{BoundsError, Pipeline, Realisation};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 use warploom_tune::records::{Records, RecordsError, Trial};
 use warploom_tune::sample;
@@ -84,7 +85,7 @@ impl Autotuned for Pipeline {
                 Ok(_) | Err(_) => unusable += 1,
             }
         }
-        let schedule = Schedule::default_for(&problem);
+        let schedule = problem.default_schedule();
         Ok(Recorded { problem, schedule, time_us: None, unusable })
     }
 }

@@ -10,9 +10,10 @@ use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{IdVec, ParamId, Pipeline, Range, Realisation, Region, Value, infer};
+use warploom_plan::Problem;
 use warploom_runtime::cuda::CudaStream;
 use warploom_runtime::{Gpu, Kernels, Launcher, is_capturing, nvrtc};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 use warploom_target::program::{self, Code};
 use warploom_tune::cache::Cache;
@@ -451,7 +452,7 @@ impl Compiled {
                     self.shared.pipeline.name(),
                     reason.unwrap_or_default()
                 );
-                build_with(&problem, &Schedule::default_for(&problem), options)
+                build_with(&problem, &problem.default_schedule(), options)
             }
             built => built,
         }
@@ -583,7 +584,7 @@ mod tests {
         let request = Realisation::new(&pipeline).output("ramp", Region::of_extents(&[8]));
         let device = Device::preset("h200").expect("it is known");
         let problem = Problem::new(&pipeline, &request, &device).expect("it fits");
-        let schedule = Schedule::default_for(&problem);
+        let schedule = problem.default_schedule();
         for backend in [Backend::Simulator(device), Backend::Reference] {
             let compiled =
                 Compiled::of_problem(&problem, schedule.clone(), None, backend).expect("it is legal");

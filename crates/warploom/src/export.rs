@@ -6,9 +6,8 @@
 //!
 //! [`Autoscheduled::export`]: crate::Autoscheduled::export
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use thiserror::Error;
 use warploom_codegen::build::{BuildError, build_with};
@@ -19,8 +18,9 @@ use warploom_codegen::export::{
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
 use warploom_lang::files::write_whole;
+use warploom_plan::{Problem, RewrittenError};
 use warploom_runtime::nvrtc::{self, Arch, Image};
-use warploom_schedule::schedule::{Problem, RewrittenError, Schedule};
+use warploom_schedule::Schedule;
 use warploom_target::{ComputeCapability, Device};
 use warploom_tune::cache::compile_program;
 

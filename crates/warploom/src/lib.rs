@@ -60,6 +60,7 @@ pub use warploom_fuzz as fuzz;
 pub use warploom_interp as interp;
 pub use warploom_lang as lang;
 pub use warploom_models as models;
+pub use warploom_plan as plan;
 pub use warploom_randpipe as randpipe;
 pub use warploom_runtime as runtime;
 pub use warploom_schedule as schedule;

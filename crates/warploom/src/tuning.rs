@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use warploom_codegen::build::{BuildError, build};
-use warploom_schedule::schedule::Problem;
+use warploom_plan::Problem;
 use warploom_search::Options;
 use warploom_tune::autotune::{AutotuneOptions, autotune};
 use warploom_tune::explain::Explanation;
@@ -19,9 +19,8 @@ use warploom_tune::tuning::{Ended, Event, Task, TuneError, Tuned, Winner};
 use warploom_tune::worker::{BenchOptions, OpenBench, WorkerError};
 
 use crate::autoschedule::Autoscheduled;
-use crate::check;
 use crate::model::model_for;
-use crate::records;
+use crate::{check, records};
 
 /// How long to tune, and where to record it.
 #[derive(Clone, Debug)]

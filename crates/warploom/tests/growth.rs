@@ -13,9 +13,10 @@ use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::cuda::{Build, print};
 use warploom::codegen::lower::LowerError;
 use warploom::cost::{Analytic, Featurizer};
+use warploom::plan::Problem;
 use warploom::prelude::*;
 use warploom::randpipe::Shape;
-use warploom::schedule::schedule::{Problem, Schedule, StageRef};
+use warploom::schedule::{Schedule, StageRef};
 use warploom::search::{Options, Outcome, StopReason, search};
 use warploom::tune::explain::Explanation;
 use warploom::tune::one_shot::one_shot;
@@ -36,7 +37,7 @@ impl Large {
     }
 
     fn default(&self) -> Schedule {
-        Schedule::default_for(&self.problem)
+        self.problem.default_schedule()
     }
 
     /// The schedule of one kernel with everything inlined.
@@ -45,7 +46,7 @@ impl Large {
         let output = pipeline.outputs()[0];
         let inlined = pipeline.funcs().keys().filter(|func| *func != output);
         let kernel = StageRef { func: output, stage: 0 };
-        let root = vec![Schedule::default_kernel(&self.problem, kernel)];
+        let root = vec![self.problem.default_kernel(kernel)];
         Schedule { inlined: inlined.collect(), root, ..Schedule::default() }
     }
 
@@ -269,7 +270,7 @@ fn nothing_is_exponential_in_dimensions_outputs_stages_or_chains() {
         assert!(started.elapsed() < Duration::from_secs(12), "{name}: {:?}", started.elapsed());
         // Each edit of a random schedule plans all kernels anew.
         if outputs <= 100 {
-            assert!(large.is_legal(&Schedule::random(&large.problem, 1)), "{name}");
+            assert!(large.is_legal(&large.problem.random_schedule(1)), "{name}");
         }
     }
     assert!(peak_megabytes().is_none_or(|peak| peak < 2_000), "{:?} MB", peak_megabytes());

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use warploom::app::{App, Settings};
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::Schedule;
 use warploom::tune::measure::{Candidate, Subject};
 use warploom::tune::sample::Origin;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use warploom::lang::{Pipeline, Realisation};
+use warploom::plan::Problem;
 use warploom::randpipe::{self, RandomPipeline, Scale, random_pipeline};
-use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::tune::measure::{Candidate, Subject};
 
 use super::schedules::{Choice, Predictor};
@@ -77,7 +77,7 @@ impl Recipe<'_> {
         }
         let problem = Problem::new(pipeline, request, self.device).ok()?;
         let predictor = Predictor::new(&problem, self.model);
-        let default = predictor.predict(&Schedule::default_for(&problem)).microseconds;
+        let default = predictor.predict(&problem.default_schedule()).microseconds;
         if !(FASTEST..HOPELESS).contains(&default) {
             return None;
         }

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use warploom::cost::{CostModel, Featurizer};
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::plan::Problem;
+use warploom::schedule::Schedule;
 use warploom::search::{Limits, Options, search};
 use warploom::tune::sample::Origin;
 
@@ -93,14 +94,14 @@ impl<'a> Predictor<'a> {
                 chosen.schedules.push((schedule, origin));
             }
         };
-        let default = Schedule::default_for(self.problem);
+        let default = self.problem.default_schedule();
         if choice.with_default && self.problem.check(&default).is_ok() {
             add(&mut chosen, default, Origin::Default);
         }
         let random = choice.samples / RANDOM;
         for number in 0..random as u64 {
             let seed = mixed(&[choice.seed, number]);
-            let schedule = Schedule::random(self.problem, seed);
+            let schedule = self.problem.random_schedule(seed);
             add(&mut chosen, schedule, Origin::Random);
         }
         let wanted = choice.samples.saturating_sub(chosen.schedules.len());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warploom::cost::CostModel;
 use warploom::lang::Pipeline;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::Schedule;
 use warploom::target::Device;
 use warploom::tune::measure::{Candidate, Check, Subject};
 use warploom::tune::sample::Origin;

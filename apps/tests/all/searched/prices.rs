@@ -1,9 +1,10 @@
 //! One schedule has one price, whoever asks for it.
 
 use warploom::cost::{CostModel, Featurizer, Weights};
+use warploom::plan::Problem;
 use warploom::prelude::{Pipeline, Realisation};
 use warploom::randpipe::{self, random_pipeline};
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 use warploom::search::{Candidate, Options, neighbourhoods};
 use warploom::tune::explain::Explanation;
 use warploom::tune::one_shot::{one_shot, predicted_us};

@@ -7,7 +7,8 @@ use warploom::codegen::instance::Strides;
 use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
 use warploom::lang::dynamic::SizeRange;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::plan::Problem;
+use warploom::schedule::Schedule;
 use warploom::target::program;
 
 use crate::backend::problem;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use warploom::app::App;
 use warploom::lang::files;
 use warploom::runtime::TimingOptions;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::Schedule;
 use warploom::tune::measure::{Candidate, Feed, GpuMachine, Measured, Setup, Subject, compile_here, measure};
 use warploom::tune::sample::{Origin, ShardWriter, Status};
 

@@ -3,12 +3,12 @@
 mod words;
 
 use serde::Serialize;
-use warploom::schedule::schedule::Change;
+use warploom::schedule::Change;
 use warploom::tune::explain::{KernelExplanation, microseconds};
+use words::{Cost, costs, differences};
 
 use crate::explain::{Explained, predicted};
 use crate::show;
-use words::{Cost, costs, differences};
 
 /// The schedule of `--against`.
 #[derive(Serialize)]

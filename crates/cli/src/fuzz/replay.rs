@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use warploom::fuzz::{Case, Checker, Failure, Kind, Seen, Skip, Verdict};
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::plan::Problem;
 use warploom::target::Device;
 
 use crate::error::Error;
@@ -85,7 +85,7 @@ fn is_refused(case: &Case, failure: &Failure, seen: &Seen, device: &Device, chec
     }
     let Some(undefined) = failure.undefined(&case.pipeline) else { return false };
     let Ok(problem) = Problem::new(&case.pipeline, &case.request, device) else { return false };
-    let plain = Case { schedule: Schedule::default_for(&problem), ..case.clone() };
+    let plain = Case { schedule: problem.default_schedule(), ..case.clone() };
     check(&plain).is_err_and(|failure| failure.undefined(&case.pipeline) == Some(undefined))
 }
 

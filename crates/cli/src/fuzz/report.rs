@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use warploom::fuzz::{Failure, Reason, Reduced, Skipped, Summary};
-use warploom::schedule::schedule::{Coverage, Decision, StageKind};
+use warploom::plan::{Coverage, Decision, StageKind};
 use warploom::target::Device;
 
 use super::{Arguments, Executor, compiled, searched};
@@ -268,7 +268,7 @@ fn lines(coverage: &Coverage) -> Vec<Line> {
     let all = Decision::ALL.into_iter().flat_map(|decision| {
         StageKind::ALL.into_iter().map(move |stages| (decision, stages, coverage.share(decision, stages)))
     });
-    let line = |(decision, stages, share): (Decision, StageKind, warploom::schedule::schedule::Share)| Line {
+    let line = |(decision, stages, share): (Decision, StageKind, warploom::plan::Share)| Line {
         decision: decision.name(),
         stages: stages.name(),
         eligible: share.eligible,

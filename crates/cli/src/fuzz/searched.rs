@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::Serialize;
 use warploom::cost::CostModel;
 use warploom::fuzz::{Case, Failure, Verdict};
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::plan::Problem;
+use warploom::schedule::Schedule;
 use warploom::search::{Options, Outcome, Refusal, search};
 use warploom::target::Device;
 

@@ -16,8 +16,9 @@ use warploom::interp::buffer::Buffer;
 use warploom::interp::{npy, picture};
 use warploom::lang::files::{LINE, Limit, TEXT};
 use warploom::lang::{Pipeline, Realisation, Region, Type};
+use warploom::plan::Problem;
 use warploom::runtime::nvrtc::{Arch, Image};
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 use warploom::target::Device;
 use warploom::tune::cache;
 use warploom::tune::landscape::{Definition, Landscape, Limits, Outcome, Source};
@@ -227,8 +228,8 @@ fn schedules() -> Format {
     let pipeline = pipeline("blur");
     let request = small(&pipeline);
     let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
-    let random = (0..6).map(|seed| Schedule::random(&problem, seed).to_text(&pipeline));
-    let default = Schedule::default_for(&problem).to_text(&pipeline);
+    let random = (0..6).map(|seed| problem.random_schedule(seed).to_text(&pipeline));
+    let default = problem.default_schedule().to_text(&pipeline);
     let by_hand = fs::read_to_string(repository("apps/schedules/blur.schedule")).unwrap();
     let whole = random.chain([default, by_hand]).collect();
     text("schedule", whole, move |text| match Schedule::parse(text, &pipeline) {
@@ -253,7 +254,7 @@ fn manifests() -> Format {
         let params = pipeline.params().values();
         let request = params.fold(small(&pipeline), |request, param| request.param(&param.name, 0.5f32));
         let problem = Problem::new(&pipeline, &request, &device).unwrap();
-        let program = build(&problem, &Schedule::default_for(&problem)).unwrap();
+        let program = build(&problem, &problem.default_schedule()).unwrap();
         let manifest = Manifest::new(&pipeline, problem.request(), &device, &[], &program);
         manifest.to_json().unwrap()
     });

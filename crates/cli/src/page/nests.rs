@@ -4,7 +4,7 @@ use warploom::app::{App, Settings};
 use warploom::cost::CostModel;
 use warploom::lang::{Pipeline, Realisation};
 use warploom::model_for;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::Schedule;
 use warploom::target::Device;
 use warploom::tune::explain::Explanation;
 use warploom::tune::one_shot::predicted_us;
@@ -102,7 +102,7 @@ impl Nests {
         let problem = problem(pipeline, request, device).map_err(|error| without(&error.to_string()))?;
         let explanation =
             explanation(&problem, &parsed, &**model).map_err(|error| without(&error.to_string()))?;
-        let default = Schedule::default_for(&problem);
+        let default = problem.default_schedule();
         let default = problem.is_legal(&default).then(|| predicted_us(&problem, &default, &**model));
         let nest = listing(pipeline.name(), sizes, device, &explanation);
         Ok(Explained { nest, explanation, default_us: default.and_then(Result::ok) })

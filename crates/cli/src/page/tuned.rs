@@ -2,7 +2,7 @@
 
 use warploom::app::{App, Settings};
 use warploom::lang::Pipeline;
-use warploom::schedule::schedule::{Change, Schedule};
+use warploom::schedule::{Change, Schedule};
 use warploom::tune::records::{FinishedIteration, Problem, Records, Trial};
 use warploom::tune::sample::{Origin, Sizes};
 use warploom_report::{self as page, Fact, Iteration, Kernel, Listing, RunnerUp, Table, Tuned};

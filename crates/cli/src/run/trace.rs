@@ -10,7 +10,7 @@ use warploom::codegen::points::{Held, Points, Source as Of};
 use warploom::interp::buffer::Buffer;
 use warploom::lang::files::write_whole;
 use warploom::lang::{Id, Pipeline, Region, Value, dispatch, ir};
-use warploom::schedule::schedule::Problem;
+use warploom::plan::Problem;
 use warploom::target::Device;
 use warploom::tune::workload::Workload;
 use warploom_report::{Fact, Picture, PictureKind, Step, TouchKind, Trace, TraceKernel};

@@ -9,7 +9,6 @@ use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
 use warploom::records;
-use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::autotune::{AutotuneOptions, autotune};
@@ -198,7 +197,7 @@ impl Arguments {
             }
             Mode::Default => {
                 let problem = problem(&asked.pipeline, &asked.request, bench.device)?;
-                return Ok(Found::Schedule((Schedule::default_for(&problem), Origin::Default, None)));
+                return Ok(Found::Schedule((problem.default_schedule(), Origin::Default, None)));
             }
             Mode::OneShot => return Ok(one_shot(task, bench).map_or_else(Found::Nothing, Found::Schedule)),
             Mode::Top5 => top(task, 5, bench, records, observer)?,

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use warploom::cost::{Basis, CostModel, Range};
 use warploom::records::shown;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::Schedule;
 use warploom::target::Device;
 use warploom::tune::one_shot::basis;
 use warploom::tune::records::Trial;

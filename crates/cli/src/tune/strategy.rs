@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use warploom::lang::Pipeline;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::Schedule;
 use warploom::search::points::Open;
 use warploom::target::Device;
 use warploom::tune::explore::{self, ExploreOptions, Explored};

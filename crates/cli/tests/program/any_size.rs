@@ -10,7 +10,7 @@ use warploom::codegen::ir::{Program, Role};
 use warploom::codegen::lower;
 use warploom::lang::Id;
 use warploom::lang::dynamic::SizeRange;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::plan::Problem;
 use warploom::target::Device;
 use warploom::target::program::Kernel;
 
@@ -34,7 +34,7 @@ fn package(app: &str, fixed: &[Fixed], sizes: &[Ranged]) -> (Program, Manifest) 
     let device = Device::preset("h200").unwrap();
     let problem = Problem::dynamic(&pipeline, &request, &device).unwrap();
     let options = lower::Options { pitched: true, ..lower::Options::default() };
-    let program = build_with(&problem, &Schedule::default_for(&problem), options).unwrap();
+    let program = build_with(&problem, &problem.default_schedule(), options).unwrap();
     let program = named(&program, pipeline.name());
     let manifest = Manifest::new(&pipeline, problem.request(), &device, &[], &program);
     (program, with_code(&manifest))

@@ -8,8 +8,8 @@ use warploom::codegen::build::build;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::export::{Argument, CodeKind, Manifest, header, named, source};
 use warploom::codegen::ir::{Program, Role, Space};
+use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 use warploom::target::program::Step;
 
@@ -33,7 +33,7 @@ fn realise(app: &App, changes: &[(&str, f64)]) -> (Pipeline, Realisation) {
 fn default_program(pipeline: &Pipeline, request: &Realisation) -> (Program, Manifest) {
     let device = Device::preset("h200").unwrap();
     let problem = Problem::new(pipeline, request, &device).unwrap();
-    let program = named(&build(&problem, &Schedule::default_for(&problem)).unwrap(), pipeline.name());
+    let program = named(&build(&problem, &problem.default_schedule()).unwrap(), pipeline.name());
     let manifest = Manifest::new(pipeline, request, &device, &[], &program);
     (program, manifest)
 }

@@ -3,8 +3,9 @@
 use std::fs;
 
 use warploom::fuzz::{Case, Failure, Seen};
+use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 
 use crate::place::Place;
 
@@ -20,7 +21,7 @@ fn case() -> Case {
         .input("input", Region::of_extents(&[7]))
         .output("output", Region::of_extents(&[7]));
     let device = Device::preset("h200").unwrap();
-    let schedule = Schedule::default_for(&Problem::new(&pipeline, &request, &device).unwrap());
+    let schedule = Problem::new(&pipeline, &request, &device).unwrap().default_schedule();
     Case { pipeline, request, schedule, seed: 3 }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 #[cfg(unix)]
 use serde_json::Value as Json;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::plan::Problem;
 use warploom::target::Device;
 use warploom::tune::records::{Records, Trial};
 use warploom::tune::sample::{Origin, Sample, Sizes, Status, Times};
@@ -97,8 +97,8 @@ fn database_of(place: &Place, app: &str, size: &[i64], times: &[f64]) {
     for (number, time) in times.iter().enumerate() {
         let default = number == 0;
         let schedule = match default {
-            true => Schedule::default_for(&problem),
-            false => Schedule::random(&problem, number as u64),
+            true => problem.default_schedule(),
+            false => problem.random_schedule(number as u64),
         };
         let sample = Sample {
             pipeline: pipeline.structural_hash(),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use warploom_lang::Type;
 use warploom_lang::dynamic::Formula;
-use warploom_schedule::schedule::SHARED_ALIGNMENT;
+use warploom_plan::SHARED_ALIGNMENT;
 
 use super::{ArrayId, BufferId, Kernel};
 

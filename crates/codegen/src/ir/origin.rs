@@ -1,6 +1,6 @@
 //! Where the statements of a kernel come from.
 
-use warploom_schedule::{LoopId, NestId};
+use warploom_plan::{LoopId, NestId};
 
 /// The part of a plan that a statement belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,7 @@
 //! Accumulators: a stage that repeatedly updates the same points keeps them in registers. It reads
 //! them from memory once before the updates and writes them back once after.
 
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Item, StageRef};
+use warploom_schedule::{Item, LoopKind, StageRef};
 
 use crate::ir::Stmt;
 use crate::lower::error::LowerError;

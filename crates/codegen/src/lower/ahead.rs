@@ -7,8 +7,8 @@
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
-use warploom_schedule::schedule::{Body, Item, NestPlan, Symbol};
-use warploom_schedule::{LoopId, LoopKind, NestId};
+use warploom_plan::{Body, LoopId, NestId, NestPlan, Symbol};
+use warploom_schedule::{Item, LoopKind};
 
 use crate::ir::{Leaf, NodeId, NodeKind, Place, Space, Stmt, every_stmt};
 use crate::lower::error::LowerError;

@@ -3,7 +3,8 @@
 use warploom_lang::dynamic::Formula;
 use warploom_lang::ir::copy_name;
 use warploom_lang::{FuncId, Type};
-use warploom_schedule::schedule::{Allocation, LaunchExtent, NestPlan, StageRef, StagedFootprint, strides};
+use warploom_plan::{Allocation, LaunchExtent, NestPlan, StagedFootprint, strides};
+use warploom_schedule::StageRef;
 
 use crate::ir::{Array, BufferId, LaunchLength, NodeId, SHARED_UNIT, Space};
 use crate::lower::error::LowerError;

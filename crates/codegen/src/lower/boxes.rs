@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warploom_lang::affine::Interval;
 use warploom_lang::dynamic::Formula;
 use warploom_lang::op::BinaryOp;
-use warploom_schedule::schedule::{Footprint, Limit, Reach, Symbol};
+use warploom_plan::{Footprint, Limit, Reach, Symbol};
 use warploom_schedule::{Rational, common_denominator};
 
 use crate::ir::NodeId;

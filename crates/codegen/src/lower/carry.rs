@@ -5,8 +5,7 @@
 
 use warploom_lang::ExprId;
 use warploom_lang::ir::NodeKind;
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Item, StageRef};
+use warploom_schedule::{Item, LoopKind, StageRef};
 
 use crate::ir::{NodeId, Stmt};
 use crate::lower::error::LowerError;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use warploom_lang::dynamic::{FormulaRange, Formulas};
 use warploom_lang::{FuncId, IdVec, InputId, ParamId, Pipeline, Realisation, Region, TableId, Value};
-use warploom_schedule::schedule::{Plan, Problem, strides};
+use warploom_plan::{Plan, Problem, strides};
 
 use crate::ir::{BufferDecl, BufferId, BufferLayout, NARROW_ELEMENTS, ProgramSizes, Role};
 use crate::lower::place::Places;

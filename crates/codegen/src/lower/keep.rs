@@ -5,8 +5,7 @@
 
 use ahash::AHashMap;
 use warploom_lang::Type;
-use warploom_schedule::NestId;
-use warploom_schedule::schedule::{Body, MOST_KEPT};
+use warploom_plan::{Body, MOST_KEPT, NestId};
 
 use crate::ir::{Array, ArrayId, KernelNode, Leaf, NodeId, NodeKind, Space, Stmt, VarId};
 use crate::lower::nesting::Nesting;

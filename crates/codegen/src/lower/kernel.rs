@@ -5,8 +5,8 @@ use warploom_lang::affine::Interval;
 use warploom_lang::dynamic::Formula;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{IdVec, Type};
-use warploom_schedule::schedule::{Body, Item, Stepped, Symbol, Tile};
-use warploom_schedule::{LoopId, NestId};
+use warploom_plan::{Body, LoopId, NestId, Stepped, Symbol};
+use warploom_schedule::{Item, Tile};
 use warploom_target::Device;
 
 use crate::builder::Builder;

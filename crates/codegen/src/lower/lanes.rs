@@ -7,8 +7,8 @@ use ahash::AHashMap;
 use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, Value};
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Item, RegisterFootprint, Symbol};
+use warploom_plan::{RegisterFootprint, Symbol};
+use warploom_schedule::{Item, LoopKind};
 
 use crate::ir::{ArrayId, Leaf, NodeId, NodeKind, Space, Stmt, WARP, every_stmt};
 use crate::lower::error::LowerError;

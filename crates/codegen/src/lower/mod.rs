@@ -57,9 +57,8 @@ mod vector;
 mod versions;
 
 use tracing::debug_span;
-use warploom_schedule as schedule;
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Body, Item, Plan, Problem, Stepped};
+use warploom_plan::{Body, Plan, Problem, Stepped};
+use warploom_schedule::{Item, LoopKind};
 
 use crate::ir::{Launch, Program};
 use crate::lower::context::Context;
@@ -119,7 +118,7 @@ fn lowered(
 /// Lowers kernels and launches them in order.
 fn launches(
     context: &Context<'_>,
-    body: Body<'_, schedule::KernelId>,
+    body: Body<'_, warploom_plan::KernelId>,
     kernels: &mut Kernels,
 ) -> Result<Vec<Launch>, LowerError> {
     let mut made = Vec::new();

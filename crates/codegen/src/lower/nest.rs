@@ -5,8 +5,8 @@ use std::ops::Range;
 use warploom_lang::affine::Interval;
 use warploom_lang::dynamic::{Formula, FormulaRange};
 use warploom_lang::op::BinaryOp;
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Axis, AxisKind, Nest, NestFootprint, Symbol};
+use warploom_plan::{Axis, AxisKind, NestFootprint, Symbol};
+use warploom_schedule::{LoopKind, Nest};
 
 use crate::ir::{NodeId, Stmt, WARP};
 use crate::lower::boxes::Box;

@@ -1,7 +1,7 @@
 //! Where every Func lives.
 
 use warploom_lang::{FuncId, IdVec, Pipeline};
-use warploom_schedule::schedule::Plan;
+use warploom_plan::Plan;
 
 /// Where a Func is computed and stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

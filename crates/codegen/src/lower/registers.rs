@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Item, NestFootprint, RegisterFootprint, StageRef};
+use warploom_plan::{NestFootprint, RegisterFootprint};
+use warploom_schedule::{Item, LoopKind, StageRef};
 
 use crate::ir::{NodeId, Stmt};
 use crate::lower::boxes::Box;

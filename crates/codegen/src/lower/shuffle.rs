@@ -6,8 +6,8 @@
 
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, Value};
-use warploom_schedule::schedule::{AxisKind, Item, NestFootprint, NestPlan, StageRef};
-use warploom_schedule::{LoopKind, NodeSet};
+use warploom_plan::{AxisKind, NestFootprint, NestPlan};
+use warploom_schedule::{Item, LoopKind, NodeSet, StageRef};
 
 use crate::ir::{Leaf, NodeId, Stmt, WARP};
 use crate::lower::state::{KernelLowering, Read};

@@ -3,8 +3,8 @@
 use warploom_lang::affine::Interval;
 use warploom_lang::dynamic::{Atom, AtomId, Formula, FormulaRange};
 use warploom_lang::{InputId, Type};
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Item, Limit};
+use warploom_plan::Limit;
+use warploom_schedule::{Item, LoopKind};
 
 use crate::builder::Builder;
 use crate::ir::{BufferId, Leaf, NodeId, Scalar, ScalarValue};

@@ -1,8 +1,8 @@
 //! The stores of one point of a stage.
 
 use warploom_lang::InputId;
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{AtomicUpdate, Item, StageRef};
+use warploom_plan::AtomicUpdate;
+use warploom_schedule::{Item, LoopKind, StageRef};
 
 use crate::ir::{AtomicOp, Leaf, NodeId, NodeKind, Stmt};
 use crate::lower::error::LowerError;

@@ -21,8 +21,8 @@ use smallvec::SmallVec;
 use tracing::debug_span;
 use warploom_lang::affine::Interval;
 use warploom_lang::{FuncId, IdVec, InputId, Type};
-use warploom_schedule::schedule::{Barriers, Item, KernelPlan, StageRef, Symbol};
-use warploom_schedule::{KernelId, LoopId};
+use warploom_plan::{Barriers, KernelId, KernelPlan, LoopId, Symbol};
+use warploom_schedule::{Item, StageRef};
 
 use crate::builder::Builder;
 use crate::ir::{Array, ArrayId, BufferId, Leaf, NodeId, Origin};

@@ -6,9 +6,10 @@ use warploom_codegen::ir::{ArrayId, Kernel, NARROW_ELEMENTS, NodeId, NodeKind, P
 use warploom_codegen::lower::{LowerError, Options, lower};
 use warploom_codegen::verify::verify;
 use warploom_lang::*;
+use warploom_plan::Problem;
 use warploom_runtime::nvrtc::{self, Arch};
 use warploom_runtime::testing;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 
 use crate::addresses::{Touched, touched};
@@ -65,7 +66,7 @@ const SCHEDULES: [&str; 4] = [
 
 fn schedules(problem: &Problem) -> Vec<Schedule> {
     let schedule = |text: &str| match text {
-        "default" => Schedule::default_for(problem),
+        "default" => problem.default_schedule(),
         text => Schedule::parse(text, problem.pipeline()).unwrap_or_else(|errors| panic!("{errors}")),
     };
     let all: Vec<Schedule> = SCHEDULES.into_iter().map(schedule).collect();
@@ -185,7 +186,7 @@ fn a_large_table_of_counts() {
     let blur = func("blur", (x, y), counts.at((x, y, 255)));
     let pipeline = Pipeline::new("counted", [blur]).unwrap();
     let problem = problem(&pipeline, &[4096, 2160]);
-    let program = lowered(&problem, &Schedule::default_for(&problem));
+    let program = lowered(&problem, &problem.default_schedule());
     for kernel in program.kernels.values() {
         check_widths(kernel);
     }
@@ -212,7 +213,7 @@ fn large_copies() {
             .output("first", region.clone())
             .output("second", region);
         let problem = Problem::new(&pipeline, &request, &device()).unwrap();
-        let program = lowered(&problem, &Schedule::default_for(&problem));
+        let program = lowered(&problem, &problem.default_schedule());
         let copy = program.kernels.values().find(|kernel| kernel.name == "first.copy").unwrap();
         assert_eq!(copy.grid, [blocks, 1, 1]);
         for kernel in program.kernels.values() {

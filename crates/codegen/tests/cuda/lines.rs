@@ -4,7 +4,8 @@ use warploom_codegen::build::build;
 use warploom_codegen::cuda::{Build, LineOrigin, print, print_lines};
 use warploom_codegen::ir::{Place, Program, Stmt};
 use warploom_lang::*;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 
 const SCHEDULE: &str = "tiles

@@ -6,9 +6,9 @@ use warploom_codegen::build::build;
 use warploom_codegen::cuda::{Build, describe, print};
 use warploom_codegen::ir::Program;
 use warploom_lang::{Input, Operand, Pipeline, Realisation, Region, clamp, func, rdom, table, vars};
+use warploom_plan::Problem;
 use warploom_runtime::nvrtc::{self, Arch};
 use warploom_runtime::testing;
-use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::Device;
 
 /// A pipeline with tables of all kinds: rows, integers that index, values without a literal, bytes.
@@ -34,7 +34,7 @@ fn program() -> Program {
         .input("input", Region::of_extents(&[64, 16]))
         .output("out", Region::of_extents(&[64, 16]));
     let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
-    build(&problem, &Schedule::default_for(&problem)).unwrap()
+    build(&problem, &problem.default_schedule()).unwrap()
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn large_tables_are_in_global_memory() {
     let pipeline = Pipeline::new("large", [three]).unwrap();
     let request = Realisation::new(&pipeline).output("three", Region::of_extents(&[64]));
     let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
-    let text = print(&build(&problem, &Schedule::default_for(&problem)).unwrap(), Build::Checking);
+    let text = print(&build(&problem, &problem.default_schedule()).unwrap(), Build::Checking);
     assert_eq!(memories(&text), [vec!["small", "small"], vec!["large", "large", "large", "small"]], "{text}");
 }
 

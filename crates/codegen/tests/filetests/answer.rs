@@ -6,7 +6,8 @@ use thiserror::Error;
 use warploom_codegen::build::{BuildError, build};
 use warploom_codegen::cuda::{Build, describe, print};
 use warploom_codegen::ir::Program;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_target::program::Code;
 
 use crate::file::Kind;

@@ -44,9 +44,9 @@ mod run;
 mod selftests;
 mod subjects;
 
-#[path = "../../../schedule/tests/all/pipelines/at_size.rs"]
+#[path = "../../../plan/tests/all/pipelines/at_size.rs"]
 mod at_size;
-#[path = "../../../schedule/tests/all/pipelines/names.rs"]
+#[path = "../../../plan/tests/all/pipelines/names.rs"]
 mod names;
 #[allow(dead_code, reason = "some programs are only compiled and run, by the tests in `cuda`")]
 #[path = "../cuda/programs.rs"]

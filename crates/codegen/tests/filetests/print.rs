@@ -7,11 +7,11 @@
 
 use warploom_lang::FuncId;
 use warploom_lang::ir::{copy_name, stage_name};
-use warploom_schedule::schedule::{
-    Allocation, Axis, AxisKind, Barriers, Body, Item, LoopPlan, Plan, Problem, ReductionTile, Stepped,
-    Storage, strides as dense,
+use warploom_plan::{
+    Allocation, Axis, AxisKind, Barriers, Body, KernelId, LoopId, LoopPlan, NestId, Plan, Problem, Stepped,
+    strides as dense,
 };
-use warploom_schedule::{KernelId, LoopId, LoopKind, NestId};
+use warploom_schedule::{Item, LoopKind, ReductionTile, Storage};
 
 /// The text of a plan.
 pub fn plan_text(problem: &Problem, plan: &Plan<'_>) -> String {

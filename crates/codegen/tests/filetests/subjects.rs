@@ -3,7 +3,7 @@
 use warploom_codegen::ir::{AtomicOp, Program};
 use warploom_lang::dynamic::{DynamicRequest, SizeRange};
 use warploom_lang::*;
-use warploom_schedule::schedule::Problem;
+use warploom_plan::Problem;
 use warploom_target::Device;
 
 use crate::{at_size, names, programs};

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, IdVec, InputId, Range};
-use warploom_schedule::schedule::{
-    Allocation, Body, Item, KernelPlan, Nest, NestFootprint, NestPlan, Plan, Problem, RegisterFootprint,
-    Size, StageRef, Stepped, Symbol, strides,
+use warploom_plan::{
+    Allocation, Body, KernelId, KernelPlan, LoopId, NestFootprint, NestId, NestPlan, Plan, Problem,
+    RegisterFootprint, Stepped, Symbol, strides,
 };
-use warploom_schedule::{KernelId, LoopId, NestId, NodeId, Source};
+use warploom_schedule::{Item, Nest, NodeId, Size, Source, StageRef};
 
 use crate::features::Featurizer;
 use crate::features::flatten::{Flat, Group};

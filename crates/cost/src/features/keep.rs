@@ -1,7 +1,7 @@
 //! Loads from shared memory that move before the loops of a block.
 
-use warploom_schedule::schedule::{Body, Item, MOST_KEPT};
-use warploom_schedule::{LoopId, NestId, NodeId};
+use warploom_plan::{Body, LoopId, MOST_KEPT, NestId};
+use warploom_schedule::{Item, NodeId};
 
 use crate::features::block::Block;
 use crate::features::flatten::Group;

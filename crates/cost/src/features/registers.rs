@@ -1,8 +1,8 @@
 //! The Funcs that a nest has in registers.
 
 use warploom_lang::FuncId;
-use warploom_schedule::Source;
-use warploom_schedule::schedule::{Nest, NestFootprint, RegisterFootprint, StageRef};
+use warploom_plan::{NestFootprint, RegisterFootprint};
+use warploom_schedule::{Nest, Source, StageRef};
 
 use crate::features::arrays::Access;
 use crate::features::block::Block;

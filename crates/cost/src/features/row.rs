@@ -2,8 +2,7 @@
 
 use smallvec::SmallVec;
 use warploom_lang::InputId;
-use warploom_schedule::NodeId;
-use warploom_schedule::schedule::{Item, Nest, StageRef, Storage};
+use warploom_schedule::{Item, Nest, NodeId, StageRef, Storage};
 use warploom_target::Device;
 
 use crate::features::arrays::Access;

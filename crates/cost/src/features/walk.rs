@@ -9,7 +9,8 @@ pub(crate) use registers::RegisterStage;
 use std::collections::BTreeMap;
 
 use smallvec::{SmallVec, smallvec};
-use warploom_schedule::schedule::{self, NestFootprint, Reach, Symbol};
+use warploom_plan as plan;
+use warploom_plan::{NestFootprint, Reach, Symbol};
 use warploom_schedule::{LoopKind, common_denominator};
 
 use crate::features::walk::tiles::Tiles;
@@ -339,16 +340,16 @@ impl Walk {
             self.extents[variable] = axis.extent;
             let reduction = variable >= dims;
             let kind = match axis.kind {
-                schedule::AxisKind::Lane => AxisKind::Lane,
-                schedule::AxisKind::Round if axis.is_interleaved() => AxisKind::Group,
-                schedule::AxisKind::Round => AxisKind::Round,
-                schedule::AxisKind::Reduce => AxisKind::Reduce,
-                schedule::AxisKind::Serial => AxisKind::Serial { reduction, unrolled: axis.unrolled },
+                plan::AxisKind::Lane => AxisKind::Lane,
+                plan::AxisKind::Round if axis.is_interleaved() => AxisKind::Group,
+                plan::AxisKind::Round => AxisKind::Round,
+                plan::AxisKind::Reduce => AxisKind::Reduce,
+                plan::AxisKind::Serial => AxisKind::Serial { reduction, unrolled: axis.unrolled },
             };
             let entered = self.around.add(kind, 0, axis.count);
             self.vars[variable].move_by(entered, axis.step);
             match axis.kind {
-                schedule::AxisKind::Lane => {
+                plan::AxisKind::Lane => {
                     own.lane = entered;
                     self.digits.extend(entered.map(|entered| (entered, axis.count)));
                     self.total *= axis.count;
@@ -356,11 +357,11 @@ impl Walk {
                         (own.threads, own.points) = (axis.count, axis.step);
                     }
                 }
-                schedule::AxisKind::Round | schedule::AxisKind::Reduce => {
+                plan::AxisKind::Round | plan::AxisKind::Reduce => {
                     own.round = entered;
                     own.points = axis.step / own.threads;
                 }
-                schedule::AxisKind::Serial => own.serial = entered,
+                plan::AxisKind::Serial => own.serial = entered,
             }
         }
         for own in &shared {

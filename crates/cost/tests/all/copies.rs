@@ -2,7 +2,8 @@
 
 use warploom_cost::{Analytic, Featurizer, KernelFeatures};
 use warploom_lang::{Input, Pipeline, Realisation, Region, func, rdom, vars};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 
 fn product() -> Problem {

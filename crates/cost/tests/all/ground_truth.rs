@@ -14,8 +14,9 @@ use warploom_codegen::lower::{self, lower};
 use warploom_cost::{ArrayTraffic, Featurizer, KernelFeatures, Memory, RowSource, Traffic};
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{Id, InputId, Region, Scalar, Type, Value, dispatch, ir};
+use warploom_plan::Problem;
 use warploom_randpipe::{Options, RandomPipeline, random_pipeline};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_schedule::Schedule;
 use warploom_sim::{KernelCounters, Simulation};
 use warploom_target::Device;
 
@@ -269,11 +270,11 @@ fn by_hand(app: &App, workload: &Workload) -> Schedule {
 fn compare_app(app: &App, score: &mut Score) {
     let workload = workload(app, &sizes(app));
     let problem = problem(&workload);
-    let default = Schedule::default_for(&problem);
+    let default = problem.default_schedule();
     compare(&workload, &problem, &default, &format!("{} by default", app.name), score);
     let schedule = by_hand(app, &workload);
     compare(&workload, &problem, &schedule, &format!("{} by hand", app.name), score);
-    let schedule = Schedule::random(&problem, 0);
+    let schedule = problem.random_schedule(0);
     let label = format!("{}:\n{}", app.name, schedule.to_text(&workload.pipeline));
     compare(&workload, &problem, &schedule, &label, score);
 }
@@ -529,7 +530,7 @@ fn blocks_of_random_kernels_do_what_features_say() {
         let workload = random_workload(seed);
         let problem = problem(&workload);
         for number in 0..2 {
-            let schedule = Schedule::random(&problem, seed * 2 + number);
+            let schedule = problem.random_schedule(seed * 2 + number);
             let label = format!("random pipeline {seed}:\n{}", schedule.to_text(&workload.pipeline));
             compare(&workload, &problem, &schedule, &label, &mut score);
         }

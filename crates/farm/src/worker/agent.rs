@@ -8,7 +8,7 @@ use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
 use warploom_cost::Analytic;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 use warploom_tune::records::RecordsError;
 use warploom_tune::sample::Status;
@@ -236,7 +236,7 @@ impl Agent<'_> {
         let problem = order.opened.subject.problem(&order.device);
         let problem = problem.map_err(|error| WorkError::Task { run: taken.run, why: error.to_string() })?;
         let task = order.task(&self.ending);
-        let standing_in = assigned(&taken, Schedule::default_for(&problem));
+        let standing_in = assigned(&taken, problem.default_schedule());
         let mut trial = refused(&task, &standing_in, &order.device, &self.versions, status);
         trial.sample.schedule.clone_from(&taken.schedule);
         self.record(&[Done { taken, trial, factor: 1.0 }])

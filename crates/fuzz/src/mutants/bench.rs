@@ -203,7 +203,7 @@ impl<'a> Bench<'a> {
 mod tests {
     use warploom_codegen::lower;
     use warploom_lang::*;
-    use warploom_schedule::schedule::Schedule;
+    use warploom_schedule::Schedule;
 
     use super::*;
     use crate::check::Verdict;

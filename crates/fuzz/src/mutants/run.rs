@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use warploom_plan::Problem;
 use warploom_randpipe::{RandomPipeline, random_pipeline};
-use warploom_schedule::schedule::Problem;
 use warploom_target::Device;
 
 use super::MutatedKernel;

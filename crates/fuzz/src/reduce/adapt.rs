@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use warploom_lang::{FuncId, InputId, Pipeline, Realisation, Region, Regions, infer};
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::StageRef;
+use warploom_schedule::{LoopKind, StageRef};
 
 use crate::case::Case;
 use crate::reduce::place::{Renaming, complete, renamed};

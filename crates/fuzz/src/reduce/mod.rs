@@ -183,8 +183,9 @@ fn plain(case: &Case) -> Option<Case> {
 
 #[cfg(test)]
 mod tests {
+    use warploom_plan::Problem;
     use warploom_randpipe::{Options, RandomPipeline, random_pipeline};
-    use warploom_schedule::schedule::{Problem, Schedule};
+    use warploom_schedule::Schedule;
     use warploom_target::Device;
 
     use super::*;
@@ -198,7 +199,7 @@ mod tests {
             for seed in 0..6 {
                 let RandomPipeline { pipeline, request, .. } = random_pipeline(seed, &Options::default());
                 let problem = Problem::new(&pipeline, &request, &device).unwrap();
-                let schedule = Schedule::random(&problem, seed);
+                let schedule = problem.random_schedule(seed);
                 let case = Case { pipeline, request, schedule, seed };
                 for changed in
                     edits(&case).into_iter().filter_map(|edit| edit.apply(&case, problem.regions()))

@@ -6,7 +6,7 @@ use warploom_lang::draft::Draft;
 use warploom_lang::ir::{InputDecl, Node, NodeKind};
 use warploom_lang::op::Op;
 use warploom_lang::{ExprId, FuncId, Id, InputId, ParamId, Pipeline, Regions, Type, Value};
-use warploom_schedule::schedule::StageRef;
+use warploom_schedule::StageRef;
 
 use crate::case::Case;
 use crate::reduce::adapt::{Carried, Lost, carry};

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use warploom_lang::ir::NodeKind;
 use warploom_lang::{FuncId, InputId, Pipeline, Regions};
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{
-    Item, Loops, Nest, NodeMut, ReductionTile, RootItem, Schedule, StageRef, ThreadTiles, Tile,
+use warploom_schedule::{
+    Item, LoopKind, Loops, Nest, NodeMut, ReductionTile, RootItem, Schedule, StageRef, ThreadTiles, Tile,
 };
 
 /// Maps the ids in a schedule to new ones; `None` for items that were removed.

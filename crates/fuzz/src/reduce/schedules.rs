@@ -2,7 +2,7 @@
 //! sizes.
 
 use warploom_lang::{FuncId, InputId, Pipeline, Regions};
-use warploom_schedule::schedule::{
+use warploom_schedule::{
     KernelNumbers, Loops, Nest, NestNumbers, NodeMut, ReductionTile, Schedule, Size, StageRef, ThreadTiles,
     Tile,
 };

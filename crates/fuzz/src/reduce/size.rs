@@ -3,9 +3,7 @@
 use warploom_lang::ir::{FuncDecl, NodeKind};
 use warploom_lang::op::Op;
 use warploom_lang::{Pipeline, Realisation, Region, Value};
-use warploom_schedule::schedule::{
-    Loops, Nest, NodeMut, ReductionTile, Schedule, Size, StageRef, ThreadTiles, Tile,
-};
+use warploom_schedule::{Loops, Nest, NodeMut, ReductionTile, Schedule, Size, StageRef, ThreadTiles, Tile};
 
 use crate::case::Case;
 use crate::reduce::pipelines::simplest;

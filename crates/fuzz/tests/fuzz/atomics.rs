@@ -6,7 +6,7 @@ use warploom_codegen::lower::Options as Lowering;
 use warploom_codegen::verify::verify;
 use warploom_fuzz::{Case, Failure, Fate, Mutant, Mutation, Verdict};
 use warploom_lang::*;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_sim::SimError;
 
 use crate::support::*;

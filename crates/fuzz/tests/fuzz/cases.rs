@@ -73,7 +73,7 @@ fn inputs_follow_from_the_seed() {
 fn a_case_passes_under_hand_written_and_default_schedules() {
     let case = case();
     assert_eq!(case.check(&device()).unwrap(), Verdict::Passed);
-    let schedule = warploom_schedule::schedule::Schedule::parse(SCHEDULE, &case.pipeline);
+    let schedule = warploom_schedule::Schedule::parse(SCHEDULE, &case.pipeline);
     let scheduled = Case { schedule: schedule.unwrap_or_else(|errors| panic!("{errors}")), ..case };
     assert_eq!(scheduled.check(&device()).unwrap(), Verdict::Passed);
 }

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warploom_fuzz::{Case, Options, Summary, Verdict, fuzz, random_schedules};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 
 use crate::support::*;
 
@@ -66,9 +67,8 @@ fn a_panic_while_schedules_are_made_is_a_failure() {
 
 #[test]
 fn a_pipeline_may_get_any_number_of_schedules() {
-    let schedules = |problem: &Problem, seed: u64| {
-        vec![Schedule::default_for(problem); usize::try_from(seed % 3).unwrap()]
-    };
+    let schedules =
+        |problem: &Problem, seed: u64| vec![problem.default_schedule(); usize::try_from(seed % 3).unwrap()];
     let checked = AtomicU64::new(0);
     let check = |_: &Case| {
         checked.fetch_add(1, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use warploom_fuzz::{Case, Verdict};
 use warploom_lang::*;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
 
 use crate::support::device;
 
@@ -37,8 +37,8 @@ fn every_function_has_the_evaluator_s_bits_in_the_simulator() {
         .output("floats", at(38))
         .output("counts", at(37));
     let problem = Problem::new(&pipeline, &request, &device()).unwrap();
-    let drawn = (0..12).map(|seed| Schedule::random(&problem, seed));
-    for schedule in drawn.chain([Schedule::default_for(&problem)]) {
+    let drawn = (0..12).map(|seed| problem.random_schedule(seed));
+    for schedule in drawn.chain([problem.default_schedule()]) {
         let case = Case { pipeline: pipeline.clone(), request: request.clone(), schedule, seed: 3 };
         assert_eq!(case.check(problem.device()).unwrap(), Verdict::Passed);
     }

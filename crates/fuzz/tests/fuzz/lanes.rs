@@ -7,7 +7,8 @@ use warploom_codegen::ir::Stmt;
 use warploom_codegen::lower::Options;
 use warploom_fuzz::{self as fuzz, Case, Fate, Mutation, Survival, Verdict};
 use warploom_lang::*;
-use warploom_schedule::schedule::{Nest, Problem};
+use warploom_plan::Problem;
+use warploom_schedule::Nest;
 
 use crate::atomics::{case, stmts};
 use crate::support::*;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use warploom_fuzz::{Case, Failure, Mutator, Verdict};
 use warploom_lang::Regions;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
 
 use crate::support::device;
 
@@ -46,7 +46,7 @@ fn changed_cases_find_no_mistake_of_the_compiler() {
             Ok(_) => skipped += 1,
             Err(Failure::Illegal(_)) => refused += 1,
             Err(failure) => {
-                let plain = Case { schedule: Schedule::default_for(&problem), ..case.clone() };
+                let plain = Case { schedule: problem.default_schedule(), ..case.clone() };
                 let plain = plain.check(&device()).err().and_then(|other| other.undefined(&case.pipeline));
                 assert!(
                     plain.is_some() && plain == failure.undefined(&case.pipeline),

@@ -4,7 +4,7 @@ use warploom_fuzz::{Case, Failure, REDUCTION_TIME, Verdict, reduce};
 use warploom_lang::ir::NodeKind;
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::*;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 
 use crate::support::*;
 

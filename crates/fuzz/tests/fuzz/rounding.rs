@@ -4,7 +4,7 @@ use warploom_fuzz::{Case, Failure, Options, Run, Summary, Verdict, fuzz};
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Tolerance, compare};
 use warploom_lang::*;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
 
 use crate::support::device;
 
@@ -35,7 +35,7 @@ fn is_exact_where_it_must(run: &Run<'_>) -> Result<Verdict, Failure> {
 
 fn tried(seed: u64, pipelines: u64, check: fn(&Run<'_>) -> Result<Verdict, Failure>) -> Summary {
     let options = Options { pipelines, seed, max_failures: 1000, ..Options::default() };
-    let default = |problem: &Problem, _: u64| vec![Schedule::default_for(problem)];
+    let default = |problem: &Problem, _: u64| vec![problem.default_schedule()];
     fuzz(&options, &device(), &default, &|case: &Case| case.check_with(check), &|_| ()).unwrap()
 }
 
@@ -88,7 +88,7 @@ fn pipelines_that_make_much_of_little_are_named() {
     let pipeline = Pipeline::new("remainder", [read]).unwrap();
     let all = Region::of_extents(&[32]);
     let request = Realisation::new(&pipeline).input("input", all.clone()).output("read", all);
-    let schedule = Schedule::default_for(&Problem::new(&pipeline, &request, &device()).unwrap());
+    let schedule = Problem::new(&pipeline, &request, &device()).unwrap().default_schedule();
     let verdict = Case { pipeline, request, schedule, seed: 5 }.check_with(fused).unwrap();
     assert!(matches!(&verdict, Verdict::IllConditioned(why) if why.starts_with("`read`:")), "{verdict:?}");
 }

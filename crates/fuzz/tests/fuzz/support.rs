@@ -2,7 +2,7 @@
 
 use warploom_fuzz::{Case, Failure};
 use warploom_lang::*;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
 use warploom_target::Device;
 
 pub fn device() -> Device {
@@ -51,7 +51,7 @@ made_up inline image.repeat_edge
 pub fn case() -> Case {
     let pipeline = pipeline();
     let request = request(&pipeline);
-    let schedule = Schedule::default_for(&Problem::new(&pipeline, &request, &device()).unwrap());
+    let schedule = Problem::new(&pipeline, &request, &device()).unwrap().default_schedule();
     Case { pipeline, request, schedule, seed: 5 }
 }
 

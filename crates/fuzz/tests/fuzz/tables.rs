@@ -3,7 +3,8 @@
 use warploom_fuzz::{Case, Verdict};
 use warploom_interp::Evaluation;
 use warploom_lang::*;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 
 use crate::support::device;
 
@@ -52,15 +53,15 @@ fn the_evaluator_reads_tables() {
 #[test]
 fn kernels_read_tables_as_the_evaluator_does() {
     let passed = |case: &Case| assert_eq!(case.check(&device()).unwrap(), Verdict::Passed);
-    passed(&case(Schedule::default_for));
-    (0..40).for_each(|seed| passed(&case(|problem| Schedule::random(problem, seed))));
+    passed(&case(Problem::default_schedule));
+    (0..40).for_each(|seed| passed(&case(|problem| problem.random_schedule(seed))));
 }
 
 #[test]
 fn kernels_of_any_size_read_tables() {
     let mut passed = 0;
     for seed in 0..20 {
-        let case = Case { seed, ..case(|problem| Schedule::random(problem, seed)) };
+        let case = Case { seed, ..case(|problem| problem.random_schedule(seed)) };
         passed += usize::from(case.check_dynamic(&device(), &|_| Ok(())).unwrap() == Verdict::Passed);
     }
     assert!(passed > 5, "only {passed} could be checked");

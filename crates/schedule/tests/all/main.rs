@@ -5,10 +5,4 @@
 mod classes;
 mod dag;
 mod derivatives;
-mod footprints;
-mod pipelines;
-mod problem;
-mod random;
-mod schedule_rules;
-mod schedule_text;
 mod tree;

@@ -1,7 +1,7 @@
 //! Traversals and edits of trees.
 
 use warploom_lang::{FuncId, Id};
-use warploom_schedule::schedule::{
+use warploom_schedule::{
     BlockItem, Kernel, KernelNumbers, Loops, Nest, NodeMut, ReductionTile, RootItem, Schedule, Site, Size,
     StageRef,
 };

@@ -2,8 +2,9 @@
 
 use warploom_lang::InputId;
 use warploom_lang::ir::{copy_name, stage_name};
-use warploom_schedule::schedule::{Item, Kernel, Mapping, Nest, ReductionTile, StageRef, ThreadTiles, Tile};
-use warploom_schedule::{LoopKind, Source};
+use warploom_schedule::{
+    Item, Kernel, LoopKind, Mapping, Nest, ReductionTile, Source, StageRef, ThreadTiles, Tile,
+};
 use warploom_strategy::Axis;
 
 use crate::bits::Bits;

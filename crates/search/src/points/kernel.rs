@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use warploom_lang::FuncId;
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{
-    Item, Kernel, Nest, NodeMut, Problem, ReductionTile, Size, ThreadTiles, Tile,
-};
+use warploom_plan::Problem;
+use warploom_schedule::{Item, Kernel, LoopKind, Nest, NodeMut, ReductionTile, Size, ThreadTiles, Tile};
 use warploom_strategy::{Axis, Coordinate};
 
 use crate::follow::{Along, following};

@@ -1,9 +1,8 @@
 //! The knobs of a kernel: what each axis of a template sets in it, and where it stands in a given kernel.
 
 use warploom_lang::InputId;
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{
-    Item, Kernel, Mapping, Nest, ReductionTile, Size, StageRef, ThreadTiles, Tile,
+use warploom_schedule::{
+    Item, Kernel, LoopKind, Mapping, Nest, ReductionTile, Size, StageRef, ThreadTiles, Tile,
 };
 use warploom_strategy::Coordinate;
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{Allocation, Item, Kernel, Loops, Problem, ReductionTile, RootItem};
+use warploom_plan::{Allocation, Problem};
+use warploom_schedule::{Item, Kernel, Loops, ReductionTile, RootItem};
 
 /// The sizes that a kernel's plan gives to its nests. They do not depend on how threads share the nests.
 #[derive(Default, Debug)]

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use warploom_lang::InputId;
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{
-    BlockItem, Item, Kernel, Loops, Mapping, NodeMut, Schedule, Size, Storage, ThreadTiles,
+use warploom_schedule::{
+    BlockItem, Item, Kernel, LoopKind, Loops, Mapping, NodeMut, Schedule, Size, Storage, ThreadTiles,
 };
 
 use crate::points::knob::List;

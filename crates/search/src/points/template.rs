@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use thiserror::Error;
-use warploom_schedule::schedule::{
-    Kernel, Problem, ReductionTile, RewrittenError, RootItem, Rule, Schedule, Violation, size,
-};
+use warploom_plan::{Problem, RewrittenError, Rule, Violation, size};
+use warploom_schedule::{Kernel, ReductionTile, RootItem, Schedule};
 use warploom_strategy::{Axis, Coordinate};
 
 use crate::bits::Bits;

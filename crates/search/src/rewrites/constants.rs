@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use warploom_lang::ir::{FuncDecl, NodeKind, Stage};
 use warploom_lang::rewrite::{Rewrite, StageName, VarName};
 use warploom_lang::{FuncId, Pipeline};
-use warploom_schedule::schedule::Problem;
+use warploom_plan::Problem;
 
 use crate::rewrites::List;
 

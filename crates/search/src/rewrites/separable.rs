@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use warploom_lang::Pipeline;
 use warploom_lang::ir::{FuncDecl, NodeKind};
 use warploom_lang::rewrite::Rewrite;
-use warploom_schedule::schedule::Problem;
+use warploom_plan::Problem;
 
 use crate::rewrites::List;
 

@@ -3,7 +3,7 @@
 use warploom::app::{App, Settings};
 use warploom_cost::Analytic;
 use warploom_lang::Value;
-use warploom_schedule::schedule::Problem;
+use warploom_plan::Problem;
 use warploom_search::{Options, Outcome, search};
 use warploom_target::Device;
 

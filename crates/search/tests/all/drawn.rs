@@ -1,7 +1,8 @@
 //! Random points, and a product of matrices to draw them from.
 
 use warploom_lang::{Input, Pipeline, Realisation, Region, func, rdom, vars};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_search::points::Schedules;
 use warploom_strategy::{Axis, Coordinate, Point, Space};
 use warploom_target::Device;

@@ -1,7 +1,7 @@
 //! Kernels in which lanes share what they compute: found next to schedules without, and never by weights that do not know them.
 
 use warploom_cost::Analytic;
-use warploom_schedule::schedule::{Nest, Schedule};
+use warploom_schedule::{Nest, Schedule};
 use warploom_search::{Options, neighbourhoods, search};
 
 use crate::common::{h200, named};

@@ -5,8 +5,9 @@ use std::fmt::{Display, Formatter};
 use std::time::Instant;
 
 use warploom::app::App;
+use warploom_plan::Problem;
 use warploom_randpipe::random_pipeline;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_schedule::Schedule;
 use warploom_search::Options;
 use warploom_search::points::{Open, Refusal, Schedules, TemplateError};
 use warploom_strategy::{Axis, Coordinate, Point, Space};
@@ -81,7 +82,7 @@ fn known_schedules(app: &App, problem: &Problem) -> [Schedule; 2] {
     let path = format!("{}/../../apps/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), app.name);
     let written = std::fs::read_to_string(path).expect("every app has a schedule");
     let written = Schedule::parse(&written, problem.pipeline()).expect("it is right");
-    [Schedule::default_for(problem), written]
+    [problem.default_schedule(), written]
 }
 
 #[test]
@@ -119,8 +120,8 @@ fn schedules_of_random_pipelines_are_points() {
     for seed in 0..80 {
         let random = random_pipeline(seed, &warploom_randpipe::Options::default());
         let problem = Problem::new(&random.pipeline, &random.request, &h200()).expect("it can run");
-        let mut schedules = vec![Schedule::default_for(&problem)];
-        schedules.extend((0..6).map(|of| Schedule::random(&problem, of)));
+        let mut schedules = vec![problem.default_schedule()];
+        schedules.extend((0..6).map(|of| problem.random_schedule(of)));
         let space = Schedules::new(&problem, &schedules, Open::ALL).expect("all are legal");
         let tally = check_space(&problem, &space, 60, seed);
         (sum.legal, sum.refused) = (sum.legal + tally.legal, sum.refused + tally.refused);
@@ -352,7 +353,7 @@ fn what_is_not_in_a_space_is_refused() {
     point.at[axis(&space, "out.y")] = factors(&[1, 1, 64, 1]);
     let refusal = space.refusal(&point).expect("a block has no 4096 threads");
     assert!(refusal.contains("4096 threads"), "{refusal}");
-    assert_eq!(space.point(&Schedule::default_for(&problem)), None);
+    assert_eq!(space.point(&problem.default_schedule()), None);
 }
 
 #[test]

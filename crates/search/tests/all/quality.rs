@@ -1,7 +1,8 @@
 //! How good what the search finds is, and how much work it takes.
 
 use warploom_cost::{Analytic, CostModel, Featurizer};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_search::Options;
 
 use crate::common::{named, of_app, searched};

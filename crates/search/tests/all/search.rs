@@ -9,8 +9,9 @@ use warploom_lang::{
     Expr, Input, Operand, Pipeline, Realisation, Region, Type, clamp, exp, func, maximum, rdom, select, sum,
     undef, vars,
 };
+use warploom_plan::Problem;
 use warploom_randpipe::random_pipeline;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_schedule::Schedule;
 use warploom_search::{
     Event, Fixed, FixedError, Options, Outcome, Refusal, StopReason, neighbourhoods, search,
 };
@@ -33,7 +34,7 @@ fn assert_sound(problem: &Problem, outcome: &Outcome) {
         assert_eq!(rewritten.check(&candidate.schedule).err(), None, "{name}");
     }
     assert!(outcome.candidates.windows(2).all(|pair| pair[0].cost <= pair[1].cost), "{name}");
-    let default = Schedule::default_for(problem);
+    let default = problem.default_schedule();
     let of_default = outcome
         .candidates
         .iter()
@@ -56,7 +57,7 @@ fn apps_are_searched_soundly() {
         let problem = named(name);
         let outcome = searched(&problem, &quick());
         assert_sound(&problem, &outcome);
-        assert_ne!(outcome.best, Schedule::default_for(&problem), "{name}");
+        assert_ne!(outcome.best, problem.default_schedule(), "{name}");
     }
 }
 
@@ -248,7 +249,7 @@ fn neighbours_are_legal_others_and_contain_what_is_better() {
     let model = Analytic::new(&h200());
     for name in ["unsharp", "cuda_mat_mul", "hist"] {
         let problem = named(name);
-        let default = Schedule::default_for(&problem);
+        let default = problem.default_schedule();
         let best = searched(&problem, &Options { rewrites: 0, ..quick() }).best;
         let near = |threads| {
             let options = Options { threads, ..quick() };
@@ -346,7 +347,7 @@ fn a_device_that_cannot_run_anything_gets_the_default() {
     let problem = Problem::new(&pipeline, &request, &device).unwrap();
     let outcome = search(&problem, &Analytic::new(&device), &quick(), &|_| {});
     assert!(outcome.fallback && outcome.candidates.is_empty());
-    assert_eq!(outcome.best, Schedule::default_for(&problem));
+    assert_eq!(outcome.best, problem.default_schedule());
 }
 
 #[test]

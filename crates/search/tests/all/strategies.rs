@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use warploom_cost::Analytic;
-use warploom_schedule::schedule::Schedule;
 use warploom_search::{Event, Manner, Options, Outcome, Refusal, Search, State, StopReason, explore};
 
 use crate::common::named;
@@ -23,7 +22,7 @@ fn explored(app: &str, options: &Options, strategy: impl FnOnce(&Search<'_>, &Ar
 
 /// How many times as fast as the default schedule the best one is.
 fn gain(app: &str, outcome: &Outcome) -> f64 {
-    let default = Schedule::default_for(&named(app));
+    let default = named(app).default_schedule();
     let of_default = outcome.candidates.iter().find(|candidate| candidate.schedule == default);
     of_default.expect("it is always there").cost / outcome.candidates[0].cost
 }
@@ -93,7 +92,7 @@ fn whole_schedules_are_evaluated_once() {
     let draw = |search: &Search<'_>, start: &Arc<State>| {
         assert_eq!(search.evaluate(&search.schedule(start)).map(|state| state.cost()), Ok(start.cost()));
         for seed in 0..40 {
-            let schedule = Schedule::random(&problem, seed);
+            let schedule = problem.random_schedule(seed);
             let first = search.evaluate(&schedule);
             let kernels = search.statistics().kernels;
             let again = search.evaluate(&schedule);

@@ -8,8 +8,8 @@ use warploom_cost::RowSource;
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::rewrite::{Rewrite, RewriteError, Side, StageName, VarName};
 use warploom_lang::{ExprId, FuncId, Pipeline};
+use warploom_plan::NestFootprint;
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::NestFootprint;
 use warploom_target::Device;
 
 use crate::explain::{Explainer, KernelExplanation, Open};

@@ -1,10 +1,8 @@
 //! The loops of kernels and nests, with what their last iterations leave undone.
 
 use serde::Serialize;
-use warploom_schedule::schedule::{
-    Axis, AxisKind, Item, KernelPlan, LoopPlan, NestFootprint, StagedFootprint,
-};
-use warploom_schedule::{LoopId, LoopKind, Stage};
+use warploom_plan::{Axis, AxisKind, KernelPlan, LoopId, LoopPlan, NestFootprint, StagedFootprint};
+use warploom_schedule::{Item, LoopKind, Stage};
 
 use crate::explain::Explainer;
 

@@ -4,11 +4,10 @@ use warploom_codegen::ir::Place;
 use warploom_cost::{KernelFeatures, RowSource, StageRow, Term};
 use warploom_lang::FuncId;
 use warploom_lang::ir::copy_name;
-use warploom_schedule::schedule::{
-    Allocation, Body, Item, KernelPlan, LoopPlan, Nest, NestFootprint, NestPlan, Size, Stepped, ThreadLoop,
-    Tile,
+use warploom_plan::{
+    Allocation, Body, KernelPlan, LoopId, LoopPlan, NestFootprint, NestId, NestPlan, Stepped, ThreadLoop,
 };
-use warploom_schedule::{LoopId, LoopKind, NestId};
+use warploom_schedule::{Item, LoopKind, Nest, Size, Tile};
 
 use crate::explain::{Explainer, Line, LoopUse, Memory, Open, Traffic, times};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_search as search;
 use warploom_strategy::{Field, Settings, Verdict};
 

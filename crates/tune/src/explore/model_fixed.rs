@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use warploom_cost::{CostModel, Featurizer};
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_search::points::{Schedules, Template};
 use warploom_strategy::space::random_legal;
 use warploom_strategy::{Draw, Field, Moves, Point, Settings, Space, Strategy, Verdict};

@@ -11,7 +11,7 @@ use brotli::{CompressorWriter, Decompressor};
 use serde::{Deserialize, Serialize};
 use warploom_lang::Pipeline;
 use warploom_lang::files::{self, LANDSCAPE, ReadError};
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_strategy::{Coordinate, Point};
 use warploom_target::Device;
 use xxhash_rust::xxh3::xxh3_64;

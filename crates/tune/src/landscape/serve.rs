@@ -4,7 +4,7 @@ use std::fmt;
 
 use rayon::prelude::*;
 use warploom_cost::CostModel;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_search::points::Template;
 use warploom_strategy::{Point, Space, Strategy, Verdict};
 

@@ -8,7 +8,7 @@ use warploom_codegen::build::CODEGEN;
 use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_codegen::ir;
 use warploom_runtime::{driver_version, nvrtc};
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_target::Program;
 
 use super::{Candidate, Failure, Setup, Subject, at_once, both_builds};

@@ -7,7 +7,8 @@ use warploom_codegen::ir::Program;
 use warploom_interp::buffer::BufferError;
 use warploom_interp::noise_bytes;
 use warploom_lang::{BoundsError, Pipeline, Realisation, Value};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 
 use crate::sample::Sizes;

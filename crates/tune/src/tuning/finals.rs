@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use warploom_lang::rewrite::Rewrite;
 use warploom_runtime::TimingOptions;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_target::Program;
 
 use super::session::Session;

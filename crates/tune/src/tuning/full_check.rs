@@ -8,7 +8,7 @@ use warploom_codegen::ir::{Program, Role};
 use warploom_interp::buffer::Buffer;
 use warploom_interp::expected::{Closeness, Conditioning, Expected};
 use warploom_lang::rewrite::Rewrite;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 
 use super::session::Session;
 use super::{Event, Task, TuneError};
@@ -87,7 +87,7 @@ impl Session<'_, '_> {
         let task = self.task;
         let problem = self.problem.rewritten(rewrites);
         let problem = problem.map_err(|error| Without::Because(error.to_string()))?;
-        let schedule = Schedule::default_for(&problem);
+        let schedule = problem.default_schedule();
         let small = task.small.as_ref().map(|small| small.rewritten(rewrites)).transpose();
         let small = small.map_err(Without::Because)?;
         let subjects = small.iter().map(|small| &small.subject).chain([&task.subject]).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use warploom_runtime::TimingOptions;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 use warploom_target::{Device, Program};
 
 use super::crew::{FinalRounds, Finals};
@@ -185,7 +185,7 @@ impl Member {
     pub fn default_us(&mut self, task: &Task<'_>, bench: &mut Bench<'_>) -> Result<Option<f64>, TuneError> {
         let problem = task.subject.problem(bench.device)?;
         let assigned = Assigned {
-            schedule: Schedule::default_for(&problem),
+            schedule: problem.default_schedule(),
             origin: Origin::Default,
             predicted_us: None,
             at_full_size: false,

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use warploom_cost::CostModel;
 use warploom_lang::rewrite::Rewrite;
+use warploom_plan::Problem;
 use warploom_runtime::TimingOptions;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_schedule::Schedule;
 use warploom_search::{self as search, Neighbourhood, Options};
 
 use super::full_check::FullCheck;
@@ -146,7 +147,7 @@ impl<'a, 'b> Session<'a, 'b> {
 
     /// The default schedule, as a proposal.
     pub fn default(&self) -> Proposal {
-        let schedule = Schedule::default_for(&self.problem);
+        let schedule = self.problem.default_schedule();
         Proposal { schedule, origin: Origin::Default, predicted_us: None }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use warploom_lang::Pipeline;
 use warploom_lang::brief::{quoted, shown};
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::Schedule;
 
 use super::{Event, Session, TuneError};
 use crate::records::Trial;

@@ -2,7 +2,8 @@
 
 use warploom_cost::Analytic;
 use warploom_lang::*;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 use warploom_tune::explain::{Explanation, Leftover, Limit, Line, Loop, LoopUse};
 

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use warploom_cost::Analytic;
 use warploom_lang::{Input, Pipeline, Realisation, Region, func, rdom, vars};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_strategy::{Coordinate, Point, Space};
 use warploom_target::Device;
 use warploom_tune::compare::Curve;

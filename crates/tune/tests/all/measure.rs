@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{Input, Pipeline, Region, func, vars};
 use warploom_runtime::TimingOptions;
-use warploom_schedule::schedule::Schedule;
 use warploom_target::{Device, Program};
 use warploom_tune::measure::{
     Candidate, Check, Compile, Compiled, Contest, Failure, Feed, Machine, MeasureError, Setup, Subject,
@@ -35,7 +34,7 @@ fn candidates(count: usize) -> Vec<Candidate> {
     let subject = Arc::new(Subject::of(&workload(1000)).expect("it fits"));
     let check = Check::of_workload(workload(8), Some(TOLERANCE)).expect("it runs");
     let device = Device::preset("h200").expect("it is a preset");
-    let schedule = Schedule::default_for(&subject.problem(&device).expect("it fits"));
+    let schedule = subject.problem(&device).expect("it fits").default_schedule();
     let candidate = Candidate {
         subject,
         schedule,

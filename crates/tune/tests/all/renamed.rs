@@ -1,13 +1,14 @@
 //! Whatever the names of a pipeline, every file that it is in gives it back.
 
-#[path = "../../../schedule/tests/all/pipelines/renamed.rs"]
+#[path = "../../../plan/tests/all/pipelines/renamed.rs"]
 mod drawn;
 
 use proptest::prelude::*;
 use warploom_codegen::build::build;
 use warploom_codegen::export::{LONGEST_STEM, Manifest, named};
 use warploom_lang::{Input, Pipeline, Realisation, Region, func, rdom, vars};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_plan::Problem;
+use warploom_schedule::Schedule;
 use warploom_target::Device;
 use warploom_tune::landscape::{Definition, Landscape, Limits, Outcome, Source};
 use warploom_tune::records::{Records, Trial};

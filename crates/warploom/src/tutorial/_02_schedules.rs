@@ -67,7 +67,8 @@
 //!
 //! ```
 //! use warploom::prelude::*;
-//! use warploom::schedule::schedule::{Problem, Schedule};
+//! use warploom::plan::Problem;
+//! use warploom::schedule::Schedule;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let (x, y, c) = vars!(x, y, c);
 //! # let input = Input::f32("input", 3);
@@ -109,7 +110,8 @@
 //!
 //! ```
 //! # use warploom::prelude::*;
-//! # use warploom::schedule::schedule::{Problem, Schedule};
+//! # use warploom::plan::Problem;
+//! # use warploom::schedule::Schedule;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let (x, y) = vars!(x, y);
 //! # let input = Input::f32("input", 2);
@@ -147,7 +149,7 @@
 //!
 //! ```
 //! # use warploom::prelude::*;
-//! # use warploom::schedule::schedule::Schedule;
+//! # use warploom::schedule::Schedule;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let (x, y) = vars!(x, y);
 //! # let input = Input::f32("input", 2);
@@ -173,6 +175,6 @@
 //! `warploom compile mine.json` for a file written by
 //! [`Pipeline::to_json`](crate::lang::Pipeline::to_json).
 //!
-//! [`schedule::schedule`](crate::schedule::schedule) describes the text form;
-//! [`ScheduleBuilder`](crate::schedule::schedule::ScheduleBuilder) builds the same tree in Rust.
+//! [`schedule`](crate::schedule) describes the text form;
+//! [`ScheduleBuilder`](crate::schedule::ScheduleBuilder) builds the same tree in Rust.
 //! Next: [on the GPU](super::_03_on_the_gpu).

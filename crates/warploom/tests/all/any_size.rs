@@ -4,9 +4,10 @@
 use warploom::check::grown;
 use warploom::cost::Analytic;
 use warploom::fuzz::{Case, Failure, Reason, Verdict};
+use warploom::plan::Problem;
 use warploom::prelude::*;
 use warploom::randpipe::{self, random_pipeline};
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 use warploom::search::{Options, search};
 
 /// Extents of the first dimensions; further ones have the last.

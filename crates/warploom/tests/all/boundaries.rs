@@ -2,8 +2,8 @@
 //! kernels give the reference's bits under any schedule.
 
 use warploom::fuzz::{Case, Verdict};
+use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Problem, Schedule};
 
 const CONDITIONS: [&str; 5] =
     ["repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant_exterior"];
@@ -83,8 +83,8 @@ fn kernels_give_the_references_bits() {
         for extents in [[13, 5], [1, 9]] {
             let request = request(&pipeline, extents);
             let problem = Problem::new(&pipeline, &request, &device).expect("all indices have bounds");
-            let random = (0..4).map(|seed| Schedule::random(&problem, seed));
-            for schedule in [Schedule::default_for(&problem)].into_iter().chain(random) {
+            let random = (0..4).map(|seed| problem.random_schedule(seed));
+            for schedule in [problem.default_schedule()].into_iter().chain(random) {
                 let case = Case { pipeline: pipeline.clone(), request: request.clone(), schedule, seed: 5 };
                 let verdict = case.check(&device).unwrap_or_else(|failure| panic!("{condition}: {failure}"));
                 assert!(matches!(verdict, Verdict::Passed), "{condition}: {verdict:?}");
@@ -155,8 +155,8 @@ fn any_index_gives_the_references_bits() {
         }
         let problem = Problem::new(&pipeline, &request, &device);
         let problem = problem.unwrap_or_else(|error| panic!("{number}: {error}\n{pipeline}"));
-        let random = (0..2).map(|seed| Schedule::random(&problem, seed));
-        for schedule in [Schedule::default_for(&problem)].into_iter().chain(random) {
+        let random = (0..2).map(|seed| problem.random_schedule(seed));
+        for schedule in [problem.default_schedule()].into_iter().chain(random) {
             let case = Case { pipeline: pipeline.clone(), request: request.clone(), schedule, seed: number };
             let verdict =
                 case.check(&device).unwrap_or_else(|failure| panic!("{number}: {failure}\n{pipeline}"));

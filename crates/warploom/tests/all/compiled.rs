@@ -6,7 +6,7 @@ use std::thread;
 use warploom::SizesError;
 use warploom::lang::Param;
 use warploom::prelude::*;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::Schedule;
 use warploom::search::Options;
 
 fn blur() -> Pipeline {

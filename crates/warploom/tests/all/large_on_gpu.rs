@@ -6,9 +6,10 @@ use std::ops::Range as Rows;
 use warploom::codegen::build::build;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::lang::Range;
+use warploom::plan::Problem;
 use warploom::prelude::*;
 use warploom::runtime::{Gpu, testing};
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 
 /// Rows that are compared at each place.
 const ROWS: i64 = 16;
@@ -88,7 +89,7 @@ fn a_blur_of_more_than_2_31_pixels() {
     out  threads x 32, y 4  serial y 4
 ",
     ];
-    check(&gpu, &problem, &Schedule::default_for(&problem), &image, size);
+    check(&gpu, &problem, &problem.default_schedule(), &image, size);
     for text in schedules {
         let schedule = Schedule::parse(text, &pipeline).expect("it can be read");
         check(&gpu, &problem, &schedule, &image, size);
@@ -111,5 +112,5 @@ fn a_table_of_more_than_2_31_counts() {
     let pipeline = Pipeline::new("counted", [out]).expect("it is right");
     let size = [4096, 2160];
     let problem = problem(&gpu, &pipeline, size);
-    check(&gpu, &problem, &Schedule::default_for(&problem), &image(size[0], size[1]), size);
+    check(&gpu, &problem, &problem.default_schedule(), &image(size[0], size[1]), size);
 }

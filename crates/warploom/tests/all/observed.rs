@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use warploom::codegen::build::build_with_points;
 use warploom::codegen::ir::KernelId;
 use warploom::codegen::points::{Held, Points, Source};
+use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 use warploom::sim::{Observed, Observer, Outcome, Simulation};
 
 type At = Vec<i32>;
@@ -166,7 +167,7 @@ fn coordinates_are_those_of_the_func_under_any_schedule() {
     let subject = Subject::new(&pipeline, &[5, 7]);
     let region = Region::of_extents(&[5, 7]);
     for seed in 0..60 {
-        let schedule = Schedule::random(&subject.problem, seed);
+        let schedule = subject.problem.random_schedule(seed);
         if !schedule.rewrites.is_empty() {
             continue;
         }

@@ -13,7 +13,7 @@ use warploom::runtime::Gpu;
 use warploom::runtime::cuda::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use warploom::runtime::cuda::{CudaContext, CudaSlice, CudaStream};
 use warploom::runtime::testing::{self, Leaked};
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::Schedule;
 use warploom::search::Options;
 use warploom::tune::cache::Cache;
 

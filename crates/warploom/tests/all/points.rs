@@ -5,9 +5,9 @@ mod drawn;
 
 use drawn::{Draw, product};
 use warploom::fuzz::{Case, Verdict};
+use warploom::plan::{MAX_SIZE, Problem, size};
 use warploom::prelude::*;
 use warploom::randpipe::{self, random_pipeline};
-use warploom::schedule::schedule::{MAX_SIZE, Problem, Schedule, size};
 use warploom::search::points::{Open, Schedules};
 
 /// Random pipelines, and the points of each that are tried.
@@ -57,8 +57,8 @@ fn points_of_random_pipelines_are_right() {
         let options = randpipe::Options { stages: 2..=6, ..randpipe::Options::default() };
         let random = random_pipeline(seed, &options);
         let problem = Problem::new(&random.pipeline, &random.request, &device).expect("it can run");
-        let mut schedules = vec![Schedule::default_for(&problem)];
-        schedules.extend((0..3).map(|of| Schedule::random(&problem, of)));
+        let mut schedules = vec![problem.default_schedule()];
+        schedules.extend((0..3).map(|of| problem.random_schedule(of)));
         let space = Schedules::new(&problem, &schedules, Open::ALL).expect("all are legal");
         simulated(&problem, &space, seed, &mut all);
     }

@@ -11,8 +11,9 @@ use warploom::codegen::verify::verify;
 use warploom::cost::Analytic;
 use warploom::interp::compare::{Tolerance, compare};
 use warploom::lang::rewrite::Rewrite;
+use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::Schedule;
 use warploom::search::Options;
 use warploom::tensor::parse;
 use warploom::tune::one_shot::one_shot;
@@ -76,10 +77,10 @@ fn check_all(folder: Folder) {
     for example in folder.references() {
         let (name, workload) = (&example.name, of_reference(&example));
         let problem = problem(&workload);
-        check(&workload, &Schedule::default_for(&problem), &format!("{name}, by default"));
+        check(&workload, &problem.default_schedule(), &format!("{name}, by default"));
         check(&workload, &searched(&problem, name), &format!("{name}, as found"));
         for seed in 0..RANDOM {
-            let schedule = Schedule::random(&problem, seed);
+            let schedule = problem.random_schedule(seed);
             check(&workload, &schedule, &format!("{name}, random schedule {seed}"));
         }
     }
@@ -152,7 +153,7 @@ fn check_at(name: &str, text: &str, sizes: &[(&str, i64)], draw: &mut Draw) {
     let problem = problem(&workload);
     let label = format!("{name} at {sizes:?}");
     for (how, schedule) in
-        [("by default", Schedule::default_for(&problem)), ("as found", searched(&problem, &label))]
+        [("by default", problem.default_schedule()), ("as found", searched(&problem, &label))]
     {
         let label = format!("{label}, {how}");
         match sizes.iter().all(|(_, size)| *size <= SMALL) {

@@ -1,8 +1,8 @@
 //! The walks of Funcs that a nest has in registers.
 
 use smallvec::SmallVec;
+use warploom_plan::{Footprint, NestFootprint, Reach, RegisterFootprint};
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Footprint, NestFootprint, Reach, RegisterFootprint};
 
 use crate::features::walk::{Around, Axis, AxisId, AxisKind, Case, Linear, Walk};
 

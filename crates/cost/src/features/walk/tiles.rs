@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
+use warploom_plan::Reach;
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::Reach;
 
 use crate::features::walk::{AxisId, Case, Linear, RegisterStage, Shared, Walk};
 
