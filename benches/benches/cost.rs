@@ -22,8 +22,9 @@ fn featurise(criterion: &mut Criterion) {
         let schedule = schedule(&workload.pipeline);
         let problem = Problem::new(&workload.pipeline, &workload.realisation(), &device);
         let featurizer = Featurizer::new(&problem.expect("the sizes fit"));
-        let plans = schedule.root.iter().map(|item| featurizer.problem().plan_of(&schedule.inlined, [item]));
-        let plans: Vec<Plan<'_>> = plans.collect();
+        let inlined = schedule.inlined_set();
+        let plans = schedule.root.iter().map(|item| featurizer.problem().plan_of(&inlined, [item]));
+        let plans: Vec<Plan> = plans.collect();
         group.throughput(Throughput::Elements(featurizer.of_schedule(&schedule).len() as u64));
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter(|| {

@@ -4,7 +4,7 @@ use warploom::app::{App, Settings};
 use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::verify::verify;
 use warploom::interp::compare::{Tolerance, compare};
-use warploom::plan::{Problem, RewrittenError};
+use warploom::plan::{PlanError, Problem, RewrittenError};
 use warploom::prelude::*;
 use warploom::schedule::Schedule;
 use warploom::search::Options;
@@ -93,7 +93,9 @@ pub fn is_simulated(workload: &Workload, schedule: &Schedule, label: &str) -> bo
     let problem = problem.unwrap_or_else(|error| panic!("{label}: {error}"));
     let program = match build(&problem, schedule) {
         // At sizes at which a rewrite is impossible, the library uses the default schedule.
-        Err(BuildError::Rewritten(RewrittenError::Bounds(_) | RewrittenError::Undefined(_))) => return false,
+        Err(BuildError::Plan(PlanError::Rewritten(
+            RewrittenError::Bounds(_) | RewrittenError::Undefined(_),
+        ))) => return false,
         built => built.unwrap_or_else(|error| panic!("{label}: {error}")),
     };
     verify(&program).unwrap_or_else(|error| panic!("{label}: {error}"));

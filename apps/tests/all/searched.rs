@@ -34,8 +34,8 @@ fn some(found: OneShot) -> Vec<Schedule> {
 
 /// The kernel of a schedule that takes most of the time and leaves most of the device idle.
 fn idle(problem: &Problem, schedule: &Schedule) -> Option<Idle> {
-    let explained = Explanation::new(problem, schedule, &Analytic::new(problem.device()));
-    explained.expect("it can be rewritten").idle
+    let planned = problem.planned(schedule.clone()).expect("it is legal");
+    Explanation::new(&planned, &Analytic::new(problem.device())).idle
 }
 
 /// A few samples do not find the atomics of hist; as many as usual do.
@@ -44,7 +44,7 @@ fn a_usual_search_of_hist_leaves_nothing_idle() {
     let app = warploom_apps::find("hist").expect("the app is in the suite");
     let problem = problem(app, &[]);
     let found = found(app, &problem, &Options::default());
-    assert_eq!(idle(&problem, &found.schedule), None);
+    assert_eq!(idle(&problem, &found.planned.schedule), None);
 }
 
 /// Simulates, at small sizes and the smallest, what is found for small ones and for those that are benchmarked.
@@ -63,7 +63,7 @@ fn check_app(name: &str, structure: &[(&str, f64)], sizes: &[(&str, f64)]) {
     };
     for (of, problem) in [("small", &of_small), ("large", &large)] {
         let found = found(app, problem, &quick_search());
-        assert!(name == "hist" || idle(problem, &found.schedule).is_none(), "{name}");
+        assert!(name == "hist" || idle(problem, &found.planned.schedule).is_none(), "{name}");
         let schedules = some(found);
         for (number, schedule) in schedules.iter().enumerate() {
             let label = format!("{name}, schedule {number} of those for {of} sizes");
@@ -128,7 +128,7 @@ fn check_threads(app: &App, usual: &Options) {
     let texts = [1, 2, 8].map(|threads| {
         let options = Options { threads, ..usual.clone() };
         let found = found(app, &problem, &options);
-        found.schedule.to_text(problem.pipeline()) + &print(&found.program, Build::Timing)
+        found.planned.schedule.to_text(problem.pipeline()) + &print(&found.program, Build::Timing)
     });
     assert!(texts[1..].iter().all(|text| *text == texts[0]), "{}: threads change what is found", app.name);
 }

@@ -84,7 +84,7 @@ pub(crate) fn build(
 ) -> Result<(Schedule, Program), Error> {
     let options = lower::Options { pitched: true, ..lower::Options::default() };
     let built = match found {
-        Some(found) => for_any_size(any_size, found),
+        Some(found) => for_any_size(any_size, found).map(|(planned, program)| (planned.schedule, program)),
         None => build_with(any_size, &schedule, options).map(|program| (schedule, program)),
     };
     built.map_err(|error| unbuilt(any_size.pipeline(), error))

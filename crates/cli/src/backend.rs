@@ -14,7 +14,7 @@ use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Expected};
 use warploom::lang::brief::shown;
 use warploom::lang::{Pipeline, Realisation, Region, Value, files};
-use warploom::plan::{Problem, Violation};
+use warploom::plan::{PlanError, Problem, Violation};
 use warploom::runtime::Gpu;
 use warploom::schedule::{Schedule, Written};
 use warploom::search::{Options, Outcome};
@@ -204,7 +204,7 @@ impl Kernels {
                 let options = Options { seed: *seed, any_size: any_size.cloned(), ..Options::default() };
                 let model = self.model.load(problem.device())?;
                 let found = search::run(problem, &*model, &options)?;
-                Ok((found.schedule, Some(found.outcome)))
+                Ok((found.planned.schedule, Some(found.outcome)))
             }
             Source::Path(given) => {
                 let file = schedule_file(given, pipeline.name());
@@ -305,7 +305,7 @@ pub(crate) fn problem(pipeline: &Pipeline, request: &Realisation, device: &Devic
 /// The problem of the pipeline that a schedule describes.
 pub(crate) fn rewritten(problem: &Problem, schedule: &Schedule) -> Result<Problem, Error> {
     let rewritten = problem.rewritten(&schedule.rewrites);
-    rewritten.map_err(|error| unbuilt(problem.pipeline(), error.into()))
+    rewritten.map_err(|error| unbuilt(problem.pipeline(), PlanError::from(error).into()))
 }
 
 /// The error of an app whose kernels cannot be built.

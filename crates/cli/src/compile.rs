@@ -193,7 +193,7 @@ impl Arguments {
         };
         let found = search::run(problem, model, &options)?;
         let report = search::Report::new(&found, model.name(), &options);
-        Ok((found.schedule, Some(report), Some(found.outcome)))
+        Ok((found.planned.schedule, Some(report), Some(found.outcome)))
     }
 
     /// What to print if there is no output folder.

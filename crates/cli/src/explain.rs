@@ -10,7 +10,6 @@ use against::Against;
 use clap::Arg;
 use serde::Serialize;
 use warploom::app::App;
-use warploom::codegen::build::BuildError;
 use warploom::cost::CostModel;
 use warploom::lang::files::write_whole;
 use warploom::plan::Problem;
@@ -226,11 +225,9 @@ pub(crate) fn explanation(
     schedule: &Schedule,
     model: &dyn CostModel,
 ) -> Result<Explanation, Error> {
-    let problem = rewritten(problem, schedule)?;
-    let checked = problem.check(schedule);
-    checked.map_err(|violations| unbuilt(problem.pipeline(), BuildError::Illegal(violations)))?;
-    let explanation = Explanation::new(&problem, schedule, model);
-    explanation.map_err(|error| unbuilt(problem.pipeline(), error.into()))
+    let planned = problem.planned(schedule.clone());
+    let planned = planned.map_err(|error| unbuilt(problem.pipeline(), error.into()))?;
+    Ok(Explanation::new(&planned, model))
 }
 
 /// An explanation as text. `sizes` starts with ` at`, as in ` at W=640, H=480`.

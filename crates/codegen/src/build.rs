@@ -1,10 +1,8 @@
 //! Compiles a pipeline under a schedule to kernels.
 
 use thiserror::Error;
-use tracing::debug_span;
 use warploom_lang::BoundsError;
-use warploom_lang::brief::shown;
-use warploom_plan::{Problem, RewrittenError, Violation};
+use warploom_plan::{PlanError, Planned, Problem};
 use warploom_schedule::Schedule;
 
 use crate::instance::{InstanceError, Strides};
@@ -23,12 +21,9 @@ pub enum BuildError {
     /// The sizes or Params do not fit the pipeline, so there is no [`Problem`] to build.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
-    /// The schedule rewrites the pipeline in a way that is not possible, or not at these sizes.
+    /// The schedule is illegal, or rewrites the pipeline in a way that is not possible.
     #[error(transparent)]
-    Rewritten(#[from] RewrittenError),
-    /// The schedule is not legal. Lists every violation.
-    #[error("the schedule is illegal: {}", shown(.0, "\n"))]
-    Illegal(Vec<Violation>),
+    Plan(#[from] PlanError),
     /// Lowering failed: a kernel would be too large, exceed a device limit or need wider indices.
     #[error(transparent)]
     Lower(#[from] LowerError),
@@ -55,9 +50,17 @@ pub fn build(problem: &Problem, schedule: &Schedule) -> Result<Program, BuildErr
 ///
 /// As for [`build`].
 pub fn build_with(problem: &Problem, schedule: &Schedule, options: Options) -> Result<Program, BuildError> {
-    let problem = problem.rewritten(&schedule.rewrites)?;
-    let plan = debug_span!("legality").in_scope(|| problem.check(schedule));
-    let program = lower(&problem, &plan.map_err(BuildError::Illegal)?, options)?;
+    build_planned(&problem.planned(schedule.clone())?, options)
+}
+
+/// Lowers a schedule that was planned, and verifies the result.
+///
+/// # Errors
+///
+/// If it cannot be lowered.
+pub fn build_planned(planned: &Planned, options: Options) -> Result<Program, BuildError> {
+    let Planned { problem, plan, .. } = planned;
+    let program = lower(problem, plan, options)?;
     match &program.sizes {
         None => verify(&program)?,
         Some(_) => {
@@ -68,15 +71,13 @@ pub fn build_with(problem: &Problem, schedule: &Schedule, options: Options) -> R
     Ok(program)
 }
 
-/// Like [`build`], with the points that the accesses of the kernels touch.
+/// Like [`build_planned`], with the points that the accesses of the kernels touch.
 ///
 /// # Errors
 ///
-/// As for [`build`].
-pub fn build_with_points(problem: &Problem, schedule: &Schedule) -> Result<(Program, Points), BuildError> {
-    let problem = problem.rewritten(&schedule.rewrites)?;
-    let plan = problem.check(schedule).map_err(BuildError::Illegal)?;
-    let (program, points) = lower_with_points(&problem, &plan, Options::default())?;
+/// As for [`build_planned`].
+pub fn build_with_points(planned: &Planned) -> Result<(Program, Points), BuildError> {
+    let (program, points) = lower_with_points(&planned.problem, &planned.plan, Options::default())?;
     verify(&program)?;
     Ok((program, points))
 }

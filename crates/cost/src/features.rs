@@ -36,7 +36,6 @@ mod vectors;
 mod walk;
 mod warps;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ahash::RandomState;
@@ -44,7 +43,7 @@ use dashmap::DashMap;
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, IdVec};
 use warploom_plan::{KernelId, KernelPlan, Plan, Problem};
-use warploom_schedule::{NodeSet, RootItem, Schedule, Source, StageId};
+use warploom_schedule::{FuncSet, NodeSet, Schedule, Source, StageId};
 
 use crate::features::block::Items;
 use crate::features::flatten::{Flat, Flattening};
@@ -100,24 +99,31 @@ impl Featurizer {
     }
 
     /// The features of each kernel of a plan, in order.
-    pub fn features(&self, plan: &Plan<'_>) -> Vec<KernelFeatures> {
+    pub fn features(&self, plan: &Plan) -> Vec<KernelFeatures> {
         Items::new(self, plan, None).kernels()
     }
 
     /// The features of every kernel of a schedule, in order; none if the problem cannot be rewritten as
-    /// the schedule says. Each kernel is resolved alone, as in the search.
+    /// the schedule says.
     pub fn of_schedule(&self, schedule: &Schedule) -> Vec<KernelFeatures> {
         if schedule.rewrites != self.problem.pipeline().rewrites() {
             let rewritten = self.problem.rewritten(&schedule.rewrites);
             return rewritten.map_or_else(|_| Vec::new(), |it| Featurizer::new(&it).of_schedule(schedule));
         }
-        let features = |item: &RootItem| self.features(&self.problem.plan_of(&schedule.inlined, [item]));
-        schedule.root.iter().flat_map(features).collect()
+        self.features(&self.problem.plan(schedule))
     }
 
     /// The predicted time of all kernels of a schedule, in microseconds.
     pub fn cost(&self, schedule: &Schedule, model: &dyn CostModel) -> f64 {
-        let features = self.of_schedule(schedule);
+        self.cost_of_kernels(&self.of_schedule(schedule), model)
+    }
+
+    /// The predicted time of all kernels of a plan, in microseconds.
+    pub fn cost_of(&self, plan: &Plan, model: &dyn CostModel) -> f64 {
+        self.cost_of_kernels(&self.features(plan), model)
+    }
+
+    fn cost_of_kernels(&self, features: &[KernelFeatures], model: &dyn CostModel) -> f64 {
         let mut costs = Vec::with_capacity(features.len());
         model.costs(self.problem.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
         costs.iter().sum()
@@ -125,8 +131,8 @@ impl Featurizer {
 
     /// For each kernel of a plan, the accesses of one block to each array, averaged over the
     /// launches. The block is the middle one along each tile; its indices come first in the result.
-    pub fn middle_block(&self, plan: &Plan<'_>) -> Vec<(Vec<i64>, Vec<ArrayTraffic>)> {
-        let middle = |kernel: &KernelPlan<'_>| -> Vec<i64> {
+    pub fn middle_block(&self, plan: &Plan) -> Vec<(Vec<i64>, Vec<ArrayTraffic>)> {
+        let middle = |kernel: &KernelPlan| -> Vec<i64> {
             kernel.blocks.iter().map(|blocks| (blocks - 1) / 2).collect()
         };
         let middles: IdVec<KernelId, Vec<i64>> = plan.kernels.values().map(middle).collect();
@@ -137,7 +143,7 @@ impl Featurizer {
 
     /// A stage flattened with the Funcs that are inlined into it, at points `inside` the edges that decide choices between
     /// reads or at all points.
-    fn flat(&self, stage: StageId, inlined: &BTreeSet<FuncId>, inside: bool) -> Arc<Flat> {
+    fn flat(&self, stage: StageId, inlined: &FuncSet, inside: bool) -> Arc<Flat> {
         let key = (stage, self.inlined_into(stage, inlined), inside);
         if let Some(flat) = self.flats.get(&key) {
             return flat.clone();
@@ -150,7 +156,7 @@ impl Featurizer {
         flat
     }
 
-    fn inlined_into(&self, stage: StageId, inlined: &BTreeSet<FuncId>) -> Inlined {
+    fn inlined_into(&self, stage: StageId, inlined: &FuncSet) -> Inlined {
         let dag = self.problem.dag();
         let (mut found, mut seen) = (Inlined::new(), NodeSet::default());
         let mut pending: SmallVec<[StageId; 16]> = SmallVec::from_slice(&[stage]);
@@ -159,7 +165,7 @@ impl Featurizer {
                 let producer = dag.edges()[*edge].producer;
                 let node = &dag.nodes()[producer];
                 if let Source::Func(func) = node.source
-                    && inlined.contains(&func)
+                    && inlined.contains(func)
                     && !seen.contains(producer)
                 {
                     seen.insert(producer);

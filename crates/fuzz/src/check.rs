@@ -15,7 +15,7 @@ use warploom_lang::brief::shown;
 use warploom_lang::ir::FuncDecl;
 use warploom_lang::rounding::Rounding;
 use warploom_lang::{FuncId, Pipeline, Range, Region, Value, infer, warnings};
-use warploom_plan::{Problem, Violation};
+use warploom_plan::{PlanError, Problem, Violation};
 use warploom_sim::{SimError, Simulation};
 use warploom_target::Device;
 
@@ -140,7 +140,7 @@ impl fmt::Display for Kind {
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Failure {
         match error {
-            BuildError::Illegal(violations) => Failure::Illegal(violations),
+            BuildError::Plan(PlanError::Illegal(violations)) => Failure::Illegal(violations),
             BuildError::Verify(error) => Failure::Malformed(error),
             error => Failure::Unlowered(Box::new(error)),
         }

@@ -6,7 +6,7 @@ use warploom_codegen::ir::{Program, Role};
 use warploom_codegen::lower;
 use warploom_lang::dynamic::{DynamicRequest, SizeRange};
 use warploom_lang::{Pipeline, Range, Realisation, Region, infer};
-use warploom_plan::Problem;
+use warploom_plan::{PlanError, Problem};
 use warploom_target::Device;
 
 use crate::case::Case;
@@ -143,8 +143,8 @@ impl Case {
 fn skipped_build(error: BuildError) -> Result<Skip, Failure> {
     match error {
         BuildError::Bounds(error) => Ok(Reason::Range.because(error)),
-        BuildError::Rewritten(error) => Ok(Reason::Rewrites.because(error)),
-        BuildError::Illegal(violations) => {
+        BuildError::Plan(PlanError::Rewritten(error)) => Ok(Reason::Rewrites.because(error)),
+        BuildError::Plan(PlanError::Illegal(violations)) => {
             let rules = violations.first().map(|first| first.to_string());
             Ok(Reason::Illegal.because(rules.unwrap_or_default()))
         }

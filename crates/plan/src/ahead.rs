@@ -11,10 +11,10 @@ use crate::problem::flow::Read;
 use crate::reach::symbol::Symbol;
 use crate::trace::Tracer;
 
-impl<'s> Plan<'s> {
+impl Plan {
     /// The loops whose iterations copy ahead for a nest, outermost first: together they are one loop over slices. Empty if
     /// the nest does not copy asynchronously, or nothing around it runs more than once.
-    pub fn ahead_of(&self, nest: &NestPlan<'_>) -> LoopIds {
+    pub fn ahead_of(&self, nest: &NestPlan) -> LoopIds {
         self.slice_loops(nest, |id| self.loops[id].count, self.limits.is_some())
     }
 
@@ -23,7 +23,7 @@ impl<'s> Plan<'s> {
         if self.loops[first].slices <= 1 {
             return Vec::new();
         }
-        let of_loop = |(id, nest): (NestId, &NestPlan<'_>)| {
+        let of_loop = |(id, nest): (NestId, &NestPlan)| {
             let runs = nest.footprint.as_ref().is_some_and(|nest| nest.exchanged.is_some());
             (runs && self.ahead_of(nest).first() == Some(&first)).then_some(id)
         };
@@ -49,7 +49,7 @@ impl<'s> Plan<'s> {
 
     /// The loops over the slices of a nest, given the number of iterations of each loop. Loops of one line that run more than
     /// once are taken together; if their counts follow from the sizes of a launch, only the innermost is taken.
-    fn slice_loops(&self, nest: &NestPlan<'_>, count: impl Fn(LoopId) -> i64, at_launch: bool) -> LoopIds {
+    fn slice_loops(&self, nest: &NestPlan, count: impl Fn(LoopId) -> i64, at_launch: bool) -> LoopIds {
         if nest.nest.numbers.depth.is_none() || !nest.nest.storage.is_shared() {
             return LoopIds::new();
         }
@@ -70,13 +70,13 @@ impl Tracer<'_> {
     }
 
     /// How many slices the array of a nest has.
-    pub(super) fn slices_of(&self, nest: &NestPlan<'_>) -> i64 {
+    pub(super) fn slices_of(&self, nest: &NestPlan) -> i64 {
         self.loops_of(nest).first().map_or(1, |first| self.slices(*first))
     }
 
     /// How many slices the loops that start with this one have at once.
     pub(super) fn slices(&self, first: LoopId) -> i64 {
-        let depth = |nest: &NestPlan<'_>| {
+        let depth = |nest: &NestPlan| {
             let loops = self.loops_of(nest);
             let depth = nest.nest.numbers.depth.filter(|_| loops.first() == Some(&first))?;
             let iterations = loops.iter().fold(1, |all: i64, id| all.saturating_mul(self.count(*id)));
@@ -85,7 +85,7 @@ impl Tracer<'_> {
         self.plan.nests.values().filter_map(depth).min().unwrap_or(1)
     }
 
-    fn loops_of(&self, nest: &NestPlan<'_>) -> LoopIds {
+    fn loops_of(&self, nest: &NestPlan) -> LoopIds {
         self.plan.slice_loops(nest, |id| self.count(id), self.problem.sizes().is_some())
     }
 }

@@ -32,7 +32,7 @@ pub struct LoopBarriers {
     pub at_end: bool,
 }
 
-impl Plan<'_> {
+impl Plan {
     /// Computes the barriers of a kernel.
     pub fn barriers(&self, kernel: KernelId) -> Barriers {
         let kernel = &self.kernels[kernel];
@@ -45,7 +45,7 @@ impl Plan<'_> {
             passed: 0.0,
         };
         let exchanges =
-            |nest: &NestPlan<'_>| nest.footprint.as_ref().is_some_and(|nest| nest.exchanged.is_some());
+            |nest: &NestPlan| nest.footprint.as_ref().is_some_and(|nest| nest.exchanged.is_some());
         if !self.nests.slice(kernel.nests.clone()).iter().any(exchanges) {
             return barriers;
         }
@@ -111,12 +111,12 @@ struct Part {
     first: Touched,
 }
 
-struct Walk<'a, 's> {
-    plan: &'a Plan<'s>,
+struct Walk<'a> {
+    plan: &'a Plan,
     barriers: &'a mut Barriers,
 }
 
-impl Walk<'_, '_> {
+impl Walk<'_> {
     /// Runs items in order; `since` is the memory accessed since the last barrier.
     fn between(&mut self, items: Body<'_, NestId>, since: &mut Touched) -> Part {
         let mut all = Part::default();

@@ -10,11 +10,9 @@ pub(crate) mod rule;
 mod storage;
 pub(crate) mod violation;
 
-use std::collections::BTreeSet;
-
 use ahash::AHashSet;
 use warploom_lang::{FuncId, IdVec};
-use warploom_schedule::{Names, Path, RootItem, Schedule, StageRef};
+use warploom_schedule::{FuncSet, Names, Path, RootItem, Schedule, StageRef};
 
 use crate::ids::NestId;
 use crate::legality::rule::Rule;
@@ -40,7 +38,7 @@ impl Problem {
     ///
     /// # Errors
     /// All violations, in the order of the schedule's text.
-    pub fn check<'s>(&self, schedule: &'s Schedule) -> Result<Plan<'s>, Vec<Violation>> {
+    pub fn check(&self, schedule: &Schedule) -> Result<Plan, Vec<Violation>> {
         if schedule.rewrites != self.pipeline().rewrites() {
             return Err(vec![Violation::of_whole(Rule::OtherRewrites, self.pipeline().name())]);
         }
@@ -55,7 +53,7 @@ impl Problem {
     }
 
     /// Checks the plan of a whole schedule.
-    pub(crate) fn check_plan(&self, schedule: &Schedule, plan: &Plan<'_>) -> Result<(), Vec<Violation>> {
+    pub(crate) fn check_plan(&self, schedule: &Schedule, plan: &Plan) -> Result<(), Vec<Violation>> {
         let mut checker = Checker::new(self, plan);
         checker.needed_places();
         checker.rules(|_| false);
@@ -73,9 +71,9 @@ impl Problem {
     /// One of the broken rules.
     pub fn examine<'s>(
         &self,
-        inlined: &'s BTreeSet<FuncId>,
+        inlined: &FuncSet,
         root: impl IntoIterator<Item = &'s RootItem>,
-    ) -> Result<Plan<'s>, Rule> {
+    ) -> Result<Plan, Rule> {
         let plan = self.plan_of(inlined, root);
         let mut checker = Checker::new(self, &plan);
         checker.present_places();
@@ -91,7 +89,7 @@ impl Problem {
 struct Checker<'a> {
     problem: &'a Problem,
     names: Names<'a>,
-    plan: &'a Plan<'a>,
+    plan: &'a Plan,
     /// The Funcs that each nest reads, through its stage and everything inlined or in registers there.
     reads: IdVec<NestId, FuncList>,
     found: Vec<(Path, Rule)>,
@@ -100,9 +98,9 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(problem: &'a Problem, plan: &'a Plan<'a>) -> Checker<'a> {
+    fn new(problem: &'a Problem, plan: &'a Plan) -> Checker<'a> {
         let reads = plan.nests.values().map(|nest| {
-            let inside = |func: FuncId| plan.inlined.contains(&func) || nest.nest.registers.contains(&func);
+            let inside = |func: FuncId| plan.inlined.contains(func) || nest.nest.registers.contains(&func);
             let mut reads = problem.reads_through(nest.stage(), inside).outside;
             reads.retain(|func| !nest.computes(*func));
             reads
@@ -138,16 +136,16 @@ impl<'a> Checker<'a> {
     }
 
     fn is_inlined(&self, func: FuncId) -> bool {
-        self.plan.inlined.contains(&func)
+        self.plan.inlined.contains(func)
     }
 
     /// The nests that compute stages of a Func, with their ids.
-    fn nests_of(&self, func: FuncId) -> impl Iterator<Item = (NestId, &'a NestPlan<'a>)> + use<'a> {
+    fn nests_of(&self, func: FuncId) -> impl Iterator<Item = (NestId, &'a NestPlan)> + use<'a> {
         self.plan.computing(func)
     }
 
     /// The nests that hold a Func in registers, with its position there.
-    fn registers_of(&self, func: FuncId) -> impl Iterator<Item = (&'a NestPlan<'a>, usize)> + use<'a> {
+    fn registers_of(&self, func: FuncId) -> impl Iterator<Item = (&'a NestPlan, usize)> + use<'a> {
         self.plan.holding(func)
     }
 

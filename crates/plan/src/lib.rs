@@ -9,6 +9,7 @@
 //! | `problem` | a pipeline at some sizes on a device: regions, what each stage reads, what may run in parallel |
 //! | `reach` | the values that an index takes: sums over blocks, loops and threads, with limits |
 //! | `plan` | kernels, nests and loops of a schedule, under typed ids |
+//! | `planned` | a legal schedule with its plan, for all that follow |
 //! | `trace` | the box of each nest, from the last nest of a kernel to the first |
 //! | `footprint`, `axes` | the sizes of one nest, and its loops |
 //! | `allocate` | arrays in shared memory and in registers |
@@ -29,6 +30,7 @@ mod ids;
 mod lanes;
 mod legality;
 mod plan;
+mod planned;
 mod problem;
 mod random;
 mod reach;
@@ -48,6 +50,7 @@ pub use legality::rule::{Rule, Side};
 pub use legality::violation::Violation;
 pub use legality::{ASYNC_DEPTHS, MAX_PRIVATE_BYTES, SMALL_EXTENT};
 pub use plan::{Body, KernelPlan, LoopIds, LoopPlan, NestPlan, Plan, Stepped, Steps};
+pub use planned::{PlanError, Planned};
 pub use problem::{AtomicUpdate, Problem, RewrittenError};
 pub use random::{MAX_SIZE, MAX_WORK, size, work};
 pub use reach::Reach;

@@ -3,14 +3,14 @@
 //! A plan holds everything that a schedule implies at the sizes of a [`Problem`](crate::Problem), computed once.
 //! Legality checks it, lowering prints it, features count it, and `explain` shows it.
 
-use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::ops::Range;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, IdVec};
 use warploom_schedule::{
-    BlockItem, Item, Kernel, Loops, Nest, Path, ReductionTile, RootItem, StageRef, Tile,
+    BlockItem, FuncSet, Item, Kernel, Loops, Nest, Path, ReductionTile, RootItem, StageRef, Tile,
 };
 use warploom_target::Device;
 
@@ -56,15 +56,15 @@ pub type LoopIds = SmallVec<[LoopId; 4]>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Plan<'s> {
+pub struct Plan {
     /// Funcs that are inlined into every use.
-    pub inlined: &'s BTreeSet<FuncId>,
+    pub inlined: FuncSet,
     /// All loops around kernels and over blocks.
-    pub loops: IdVec<LoopId, LoopPlan<'s>>,
+    pub loops: IdVec<LoopId, LoopPlan>,
     /// All kernels, in launch order.
-    pub kernels: IdVec<KernelId, KernelPlan<'s>>,
+    pub kernels: IdVec<KernelId, KernelPlan>,
     /// Stages and staged inputs, in execution order.
-    pub nests: IdVec<NestId, NestPlan<'s>>,
+    pub nests: IdVec<NestId, NestPlan>,
     /// The launch order of the kernels, and the loops around them.
     pub launches: Steps<KernelId>,
     /// The reaches whose smallest value each [`Symbol::Lowest`](crate::Symbol::Lowest) stands
@@ -83,11 +83,11 @@ pub struct Plan<'s> {
 
 /// A loop around kernels or over a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LoopPlan<'s> {
+pub struct LoopPlan {
     /// The node of the schedule's tree that contains the loop.
     pub path: Path,
     /// The reduction variable that the loop divides, and the size per iteration.
-    pub tile: &'s ReductionTile,
+    pub tile: ReductionTile,
     /// The number of iterations. A loop with one iteration is not emitted.
     pub count: i64,
     /// How many slices of what nests of the loop copy asynchronously are in shared memory at once; 1 without such nests.
@@ -96,11 +96,11 @@ pub struct LoopPlan<'s> {
 
 /// A kernel with its grid and the body of its blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KernelPlan<'s> {
+pub struct KernelPlan {
     /// The position of the kernel in the schedule's tree.
     pub path: Path,
     /// The kernel as written in the schedule.
-    pub kernel: &'s Kernel,
+    pub kernel: Arc<Kernel>,
     /// The loops around the kernel, outermost first.
     pub around: LoopIds,
     /// The nests that a block runs, in order, and the loops over the block.
@@ -119,7 +119,7 @@ pub struct KernelPlan<'s> {
 
 /// A stage or staged input in a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NestPlan<'s> {
+pub struct NestPlan {
     /// The position of the nest in the schedule's tree.
     pub path: Path,
     /// The kernel that contains the nest.
@@ -127,7 +127,7 @@ pub struct NestPlan<'s> {
     /// The enclosing loops, around kernels and over the block, outermost first.
     pub loops: LoopIds,
     /// The nest as written in the schedule.
-    pub nest: &'s Nest,
+    pub nest: Arc<Nest>,
     /// The sizes of the nest; `None` if nothing reads what it computes.
     pub footprint: Option<NestFootprint>,
 }
@@ -156,7 +156,7 @@ pub enum Stepped<'a, T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Body<'a, T>(&'a [Step<T>]);
 
-impl Plan<'_> {
+impl Plan {
     /// The items that nests compute or copy in a body.
     pub fn items_in(&self, body: Body<'_, NestId>) -> Vec<Item> {
         let mut items = Vec::new();
@@ -199,7 +199,7 @@ impl<'a, T: Copy> Iterator for Body<'a, T> {
     }
 }
 
-impl NestPlan<'_> {
+impl NestPlan {
     /// The stage, or `None` for a staged input.
     pub fn stage(&self) -> Option<StageRef> {
         match self.nest.item {
@@ -213,7 +213,7 @@ impl NestPlan<'_> {
     }
 }
 
-impl KernelPlan<'_> {
+impl KernelPlan {
     /// The grid on a device: blocks along x, y and z.
     pub fn grid(&self, device: &Device) -> [u64; 3] {
         grid(&self.blocks, device.threads.grid_dims)
@@ -287,12 +287,9 @@ fn several(blocks: &[i64]) -> impl Iterator<Item = i64> {
     blocks.iter().copied().filter(|blocks| *blocks > 1)
 }
 
-impl<'s> Plan<'s> {
+impl Plan {
     /// The structure of some kernels and loops around kernels, without sizes.
-    pub(crate) fn outlined(
-        inlined: &'s BTreeSet<FuncId>,
-        root: impl IntoIterator<Item = &'s RootItem>,
-    ) -> Plan<'s> {
+    pub(crate) fn outlined<'s>(inlined: FuncSet, root: impl IntoIterator<Item = &'s RootItem>) -> Plan {
         let mut plan = Plan {
             inlined,
             loops: IdVec::new(),
@@ -330,7 +327,7 @@ impl<'s> Plan<'s> {
         &mut self,
         path: Path,
         outer: &[LoopId],
-        item: &'s RootItem,
+        item: &RootItem,
         steps: &mut SmallVec<[Step<KernelId>; 4]>,
     ) {
         match item {
@@ -345,7 +342,7 @@ impl<'s> Plan<'s> {
                 steps.push(Step::Run(id));
                 self.kernels.push(KernelPlan {
                     path,
-                    kernel,
+                    kernel: kernel.clone(),
                     around: SmallVec::from_slice(outer),
                     body: Steps(body),
                     nests: first..self.nests.next_id(),
@@ -362,14 +359,15 @@ impl<'s> Plan<'s> {
         &mut self,
         path: Path,
         outer: &[LoopId],
-        item: &'s BlockItem,
+        item: &BlockItem,
         steps: &mut SmallVec<[Step<NestId>; 4]>,
     ) {
         match item {
             BlockItem::Over(over) => self.add_loops(&path, outer, over, steps, Plan::add_block),
             BlockItem::Nest(nest) => {
                 let (kernel, loops) = (self.kernels.next_id(), SmallVec::from_slice(outer));
-                let id = self.nests.push(NestPlan { path, kernel, loops, nest, footprint: None });
+                let id =
+                    self.nests.push(NestPlan { path, kernel, loops, nest: nest.clone(), footprint: None });
                 steps.push(Step::Run(id));
             }
         }
@@ -380,13 +378,13 @@ impl<'s> Plan<'s> {
         &mut self,
         path: &Path,
         outer: &[LoopId],
-        Loops { loops: tiles, body }: &'s Loops<T>,
+        Loops { loops: tiles, body }: &Loops<T>,
         steps: &mut SmallVec<[Step<I>; 4]>,
-        add: impl Fn(&mut Plan<'s>, Path, &[LoopId], &'s T, &mut SmallVec<[Step<I>; 4]>),
+        add: impl Fn(&mut Plan, Path, &[LoopId], &T, &mut SmallVec<[Step<I>; 4]>),
     ) {
         let (mut inside, first) = (LoopIds::from_slice(outer), steps.len());
         for tile in tiles {
-            let id = self.loops.push(LoopPlan { path: path.clone(), tile, count: 1, slices: 1 });
+            let id = self.loops.push(LoopPlan { path: path.clone(), tile: *tile, count: 1, slices: 1 });
             inside.push(id);
             steps.push(Step::Loop(id, 0));
         }
@@ -402,14 +400,14 @@ impl<'s> Plan<'s> {
     }
 
     /// The nests that compute stages of a Func.
-    pub(crate) fn computing(&self, func: FuncId) -> impl Iterator<Item = (NestId, &NestPlan<'s>)> {
+    pub(crate) fn computing(&self, func: FuncId) -> impl Iterator<Item = (NestId, &NestPlan)> {
         let first = self.computing.partition_point(|(known, _)| *known < func);
         let nests = self.computing[first..].iter().take_while(move |(known, _)| *known == func);
         nests.map(|(_, id)| (*id, &self.nests[*id]))
     }
 
     /// The nests that hold a Func in registers, with its position there.
-    pub(crate) fn holding(&self, func: FuncId) -> impl Iterator<Item = (&NestPlan<'s>, usize)> {
+    pub(crate) fn holding(&self, func: FuncId) -> impl Iterator<Item = (&NestPlan, usize)> {
         let first = self.holding.partition_point(|(known, ..)| *known < func);
         let nests = self.holding[first..].iter().take_while(move |(known, ..)| *known == func);
         nests.map(|(_, id, position)| (&self.nests[*id], *position))
@@ -421,23 +419,23 @@ impl<'s> Plan<'s> {
     }
 
     /// The nests of a kernel, in execution order.
-    pub fn nests_of(&self, kernel: KernelId) -> &[NestPlan<'s>] {
+    pub fn nests_of(&self, kernel: KernelId) -> &[NestPlan] {
         self.nests.slice(self.kernels[kernel].nests.clone())
     }
 
     /// Whether a nest computes its kernel's own stage, which is in global memory.
-    pub fn is_own(&self, nest: &NestPlan<'_>) -> bool {
+    pub fn is_own(&self, nest: &NestPlan) -> bool {
         nest.stage() == Some(self.kernels[nest.kernel].kernel.stage)
     }
 
     /// The loops of a nest that run over variables of its own stage.
-    pub(crate) fn own_loops(&self, nest: &NestPlan<'_>) -> LoopIds {
+    pub(crate) fn own_loops(&self, nest: &NestPlan) -> LoopIds {
         let own = |id: &LoopId| Some(self.loops[*id].tile.stage) == nest.stage();
         nest.loops.iter().copied().filter(own).collect()
     }
 
     /// The loops of a nest that run over variables of other stages.
-    pub(crate) fn foreign_loops(&self, nest: &NestPlan<'_>) -> LoopIds {
+    pub(crate) fn foreign_loops(&self, nest: &NestPlan) -> LoopIds {
         let foreign = |id: &LoopId| Some(self.loops[*id].tile.stage) != nest.stage();
         nest.loops.iter().copied().filter(foreign).collect()
     }

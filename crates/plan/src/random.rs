@@ -107,7 +107,7 @@ struct Measures {
 }
 
 impl Measures {
-    fn of(estimator: &Estimator<'_>, plan: &Plan<'_>) -> Measures {
+    fn of(estimator: &Estimator<'_>, plan: &Plan) -> Measures {
         Measures {
             work: estimator.work(plan),
             size: estimator.size(plan),

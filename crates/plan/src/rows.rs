@@ -26,7 +26,7 @@ impl Tracer<'_> {
     /// Finds the Funcs in registers whose points move on with the rows of a thread's points, given what one row needs.
     pub(super) fn rows(
         &self,
-        info: &NestPlan<'_>,
+        info: &NestPlan,
         row: LoopKind,
         registers: &mut BTreeMap<FuncId, RegisterFootprint>,
         at_row: &BTreeMap<FuncId, StagedFootprint>,
@@ -46,7 +46,7 @@ impl Tracer<'_> {
     /// Whether a Func reads another one, directly or through inlined Funcs.
     fn reads_func(&self, reader: FuncId, func: FuncId) -> bool {
         let stages = self.problem.stages_of(reader);
-        self.problem.reads_through(stages, |func| self.plan.inlined.contains(&func)).outside.contains(&func)
+        self.problem.reads_through(stages, |func| self.plan.inlined.contains(func)).outside.contains(&func)
     }
 }
 

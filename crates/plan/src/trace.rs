@@ -1,9 +1,11 @@
 //! Computes what the nests of a kernel read, from the last nest to the first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use warploom_lang::{FuncId, Id, Range, Region, ids_in};
-use warploom_schedule::{Item, LoopKind, Nest, NodeSet, RootItem, Schedule, Size, StageRef, ThreadTiles};
+use warploom_schedule::{
+    FuncSet, Item, LoopKind, Nest, NodeSet, RootItem, Schedule, Size, StageRef, ThreadTiles,
+};
 
 use crate::axes::{NestLoops, is_pure, thread_loops};
 use crate::footprint::{
@@ -24,7 +26,7 @@ use crate::rows::row_loop;
 /// Propagates required regions from the last nest to the first.
 pub(crate) struct Tracer<'a> {
     pub(super) problem: &'a Problem,
-    pub(super) plan: &'a Plan<'a>,
+    pub(super) plan: &'a Plan,
     pub(super) symbols: Symbols,
 }
 
@@ -84,8 +86,7 @@ struct Reads {
 impl Reader<'_> {
     /// Where to collect the reads of a Func or input, if they count.
     fn columns(&mut self, tracer: &Tracer<'_>, read: Read) -> Option<&mut Columns> {
-        let inside =
-            |func: FuncId| tracer.plan.inlined.contains(&func) || self.nest.registers.contains(&func);
+        let inside = |func: FuncId| tracer.plan.inlined.contains(func) || self.nest.registers.contains(&func);
         match read {
             Read::Func(func) if func != self.stage.func && inside(func) => {
                 let counts = tracer.problem.func(func).leads_to(self.wanted);
@@ -104,18 +105,14 @@ impl Reader<'_> {
 
 impl Problem {
     /// Computes the plan of a schedule, which does not have to be legal.
-    pub fn plan<'s>(&self, schedule: &'s Schedule) -> Plan<'s> {
-        self.plan_of(&schedule.inlined, &schedule.root)
+    pub fn plan(&self, schedule: &Schedule) -> Plan {
+        self.plan_of(&schedule.inlined_set(), &schedule.root)
     }
 
     /// Computes the plan of some kernels and loops around kernels, in execution order. They do not have
     /// to be legal.
-    pub fn plan_of<'s>(
-        &self,
-        inlined: &'s BTreeSet<FuncId>,
-        root: impl IntoIterator<Item = &'s RootItem>,
-    ) -> Plan<'s> {
-        let mut plan = Plan::outlined(inlined, root);
+    pub fn plan_of<'s>(&self, inlined: &FuncSet, root: impl IntoIterator<Item = &'s RootItem>) -> Plan {
+        let mut plan = Plan::outlined(inlined.clone(), root);
         let Sizes { kernels, nests, loops, lowest, limits } = Tracer::new(self, &plan).sizes();
         for (id, (blocks, threads, allocations)) in plan.kernels.keys().zip(kernels) {
             let kernel = &mut plan.kernels[id];
@@ -134,12 +131,12 @@ impl Problem {
 
     /// The inlined Funcs that are actually computed by a kernel, or by the kernels inside some loops,
     /// in order. The plan of the kernel depends only on these and on the kernel itself.
-    pub fn inlined_in(&self, inlined: &BTreeSet<FuncId>, item: &RootItem) -> Vec<FuncId> {
-        let plan = Plan::outlined(inlined, [item]);
+    pub fn inlined_in(&self, inlined: &FuncSet, item: &RootItem) -> Vec<FuncId> {
+        let plan = Plan::outlined(inlined.clone(), [item]);
         let own = plan.nests.values().filter_map(NestPlan::stage);
         let registers = plan.nests.values().flat_map(|nest| &nest.nest.registers);
         let stages = own.chain(registers.flat_map(|func| self.stages_of(*func)));
-        self.reads_through(stages, |func| inlined.contains(&func)).inside.to_vec()
+        self.reads_through(stages, |func| inlined.contains(func)).inside.to_vec()
     }
 }
 
@@ -156,7 +153,7 @@ struct Sizes {
 
 impl<'a> Tracer<'a> {
     /// The sizes of the plan do not have to be known yet.
-    pub fn new(problem: &'a Problem, plan: &'a Plan<'a>) -> Tracer<'a> {
+    pub fn new(problem: &'a Problem, plan: &'a Plan) -> Tracer<'a> {
         let mut symbols = Symbols::default();
         if let Some(sizes) = problem.sizes() {
             symbols.limits = Limits::new(sizes.request.formulas.clone());
@@ -214,8 +211,8 @@ impl<'a> Tracer<'a> {
         let rvars = info.stage().map_or_else(Vec::new, |stage| self.domain(info, stage));
         let scope = Scope { vars: dims, rvars };
         let threads = info.nest.mapping.tiles().map(|tiles| thread_loops(tiles, &scope.vars, &scope.rvars));
-        let lanes = threads.as_ref().and_then(|threads| lane_loop(info.nest, threads));
-        let slides = threads.as_ref().and_then(|threads| row_loop(info.nest, threads, &scope.rvars));
+        let lanes = threads.as_ref().and_then(|threads| lane_loop(&info.nest, threads));
+        let slides = threads.as_ref().and_then(|threads| row_loop(&info.nest, threads, &scope.rvars));
         let (mut registers, mut reads) = (BTreeMap::new(), NodeSet::default());
         if let Item::Stage(stage) = info.nest.item {
             let mut unused = Required::default();
@@ -241,7 +238,7 @@ impl<'a> Tracer<'a> {
         let Scope { vars: dims, rvars: domain } = scope;
         let loops = self.problem.loops(info.nest.item);
         let loops = NestLoops {
-            nest: info.nest,
+            nest: &info.nest,
             loops: &loops,
             threads: threads.as_deref(),
             dims: &dims,
@@ -251,8 +248,8 @@ impl<'a> Tracer<'a> {
         // The registers of an accumulator are for adjacent points.
         let adjacent = !axes.iter().any(Axis::is_interleaved);
         let shared = threads.as_deref().unwrap_or_default();
-        let accumulates = adjacent && self.accumulates(info.nest, &domain, shared);
-        let carries = adjacent && self.carries(info.nest, &domain, shared);
+        let accumulates = adjacent && self.accumulates(&info.nest, &domain, shared);
+        let carries = adjacent && self.carries(&info.nest, &domain, shared);
         let exchanges = !idle && (info.nest.storage.is_shared() || shares_reductions(shared));
         if info.nest.numbers.atomic {
             reads.remove(self.problem.node(read));
@@ -301,8 +298,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// The part of a kernel's own stage that one block computes.
-    fn own_box(&self, info: &NestPlan<'_>) -> Vec<Reach> {
-        let kernel = self.plan.kernels[info.kernel].kernel;
+    fn own_box(&self, info: &NestPlan) -> Vec<Reach> {
+        let kernel = &self.plan.kernels[info.kernel].kernel;
         let reach = |d: usize| {
             let dim = LoopKind::Pure(d);
             let range = self.problem.loop_range(Item::Stage(kernel.stage), dim);
@@ -315,8 +312,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// The rest of the stage's reduction variables inside the loops around a nest.
-    fn domain(&self, info: &NestPlan<'_>, stage: StageRef) -> Vec<Reach> {
-        let kernel = self.plan.kernels[info.kernel].kernel;
+    fn domain(&self, info: &NestPlan, stage: StageRef) -> Vec<Reach> {
+        let kernel = &self.plan.kernels[info.kernel].kernel;
         let own = self.plan.is_own(info);
         let ranges = &self.problem.regions().funcs[stage.func].stages[stage.stage].domain;
         let reach = |(var, range): (usize, &Range)| {
@@ -336,7 +333,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// The reaches of a nest's variables in one thread, or in one `row` of its points along a dimension.
-    fn thread_scope(&mut self, info: &NestPlan<'_>, scope: &Scope, row: Option<LoopKind>) -> Scope {
+    fn thread_scope(&mut self, info: &NestPlan, scope: &Scope, row: Option<LoopKind>) -> Scope {
         let one_point = ThreadTiles::default();
         let tiles = info.nest.mapping.tiles().unwrap_or(&one_point);
         let loops = thread_loops(tiles, &scope.vars, &scope.rvars);
@@ -382,7 +379,7 @@ impl<'a> Tracer<'a> {
     /// there, as far as they are `wanted`. Lanes along a dimension of the nest share Funcs in registers.
     fn reads(
         &mut self,
-        info: &NestPlan<'_>,
+        info: &NestPlan,
         stage: StageRef,
         scope: &Scope,
         wanted: &NodeSet,
@@ -395,7 +392,7 @@ impl<'a> Tracer<'a> {
         let (mut registers, mut spreads) = (BTreeMap::new(), BTreeMap::new());
         let own = Read::Func(stage.func);
         let (pending, found) = (Required::default(), NodeSet::default());
-        let mut reader = Reader { nest: info.nest, stage, wanted, outside, pending, found };
+        let mut reader = Reader { nest: &info.nest, stage, wanted, outside, pending, found };
         self.touch(stage, scope, &mut reader);
         if wanted.contains(self.problem.node(own)) {
             self.touch_own(stage, scope, reader.outside.columns(own));
@@ -458,7 +455,7 @@ impl<'a> Tracer<'a> {
     /// if the stage is at the point of the nest's box given by [`Symbol::Thread`].
     pub fn point_reads(
         &mut self,
-        info: &NestPlan<'_>,
+        info: &NestPlan,
         stage: StageRef,
         points: &Footprint,
         func: FuncId,
@@ -523,7 +520,7 @@ pub(crate) fn read_of(item: Item) -> Read {
 
 /// Whether the source of a read is inside the nest's kernel and, for an input, is copied before the
 /// nest.
-pub(crate) fn lives_before(plan: &Plan<'_>, id: NestId, read: Read) -> bool {
+pub(crate) fn lives_before(plan: &Plan, id: NestId, read: Read) -> bool {
     let nest = &plan.nests[id];
     ids_in(&plan.kernels[nest.kernel].nests).any(|other| {
         let info = &plan.nests[other];

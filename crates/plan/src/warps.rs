@@ -28,7 +28,7 @@ pub const WARP: u32 = 32;
 const MOST_SHUFFLES: u64 = 4;
 
 /// A nest with its sizes.
-type SizedNest<'a> = (&'a NestPlan<'a>, &'a NestFootprint);
+type SizedNest<'a> = (&'a NestPlan, &'a NestFootprint);
 
 /// Which dimensions differ between the points of a thread.
 type Moving = SmallVec<[bool; 4]>;
@@ -108,7 +108,7 @@ impl Tracer<'_> {
     }
 
     /// Whether the threads of a nest in shared memory access only their own points of the nest's Func.
-    fn stays_at_its_points(&self, info: &NestPlan<'_>, stage: StageRef) -> bool {
+    fn stays_at_its_points(&self, info: &NestPlan, stage: StageRef) -> bool {
         let pure = self.problem.stage(stage).loops.iter().filter(|kind| matches!(kind, LoopKind::Pure(_)));
         pure.count() == self.problem.pipeline().funcs()[stage.func].dims.len()
             && info.nest.storage.is_shared()
@@ -125,9 +125,10 @@ impl Tracer<'_> {
             reads.fold(0, |sum: u64, times| sum.saturating_add(*times))
         };
         // Producers come before their consumers.
-        for inlined in self.plan.inlined.range(func..stage.func) {
-            let times = times(StageRef { func: *inlined, stage: 0 }, &known);
-            known.insert(*inlined, times);
+        let between = self.plan.inlined.iter().filter(|inlined| (func..stage.func).contains(inlined));
+        for inlined in between {
+            let times = times(StageRef { func: inlined, stage: 0 }, &known);
+            known.insert(inlined, times);
         }
         times(stage, &known)
     }
@@ -137,7 +138,7 @@ impl Tracer<'_> {
         &mut self,
         func: FuncId,
         holders: &Holders<'_>,
-        info: &NestPlan<'_>,
+        info: &NestPlan,
         nest: &NestFootprint,
     ) -> bool {
         let Some(stage) = info.stage().filter(|_| nest.threads.is_some()) else { return false };
@@ -201,7 +202,7 @@ impl Tracer<'_> {
                     }
                     true
                 }
-                NodeKind::Call(called, _) if self.plan.inlined.contains(&called) => {
+                NodeKind::Call(called, _) if self.plan.inlined.contains(called) => {
                     let dims = inlined.entry(called).or_default();
                     dims.resize(exprs[id].args.len(), false);
                     dims.iter_mut().zip(args).for_each(|(dim, moves)| *dim |= moves);

@@ -12,8 +12,8 @@ use warploom_lang::{FuncId, Id, IdVec, InputId, Pipeline, Type};
 
 use crate::dag::access::{Access, AccessMap, Load};
 use crate::dag::features::Features;
+use crate::id_set::NodeSet;
 use crate::ids::{EdgeId, NodeId, StageId};
-use crate::node_set::NodeSet;
 
 /// The scheduler's view of a pipeline. It holds no sizes.
 #[derive(Clone, Debug)]

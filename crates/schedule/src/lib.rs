@@ -82,10 +82,10 @@ mod change;
 mod dag;
 mod error;
 mod hash;
+mod id_set;
 mod ids;
 mod lines;
 mod names;
-mod node_set;
 mod parse;
 mod path;
 mod print;
@@ -102,9 +102,10 @@ pub use dag::features::{AccessKind, COLUMNS, Column, Features, NAMES, ROWS, Row}
 pub use dag::{Dag, Edge, Loop, LoopKind, Node, Source, Stage};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};
+pub use id_set::{FuncSet, IdSet, NodeSet};
 pub use ids::{EdgeId, NodeId, StageId};
 pub use names::Names;
-pub use node_set::NodeSet;
+
 pub use path::Path;
 pub use rational::{Rational, common_denominator};
 pub use tree::edit::{NodeMut, Site};

@@ -11,11 +11,13 @@ mod numbers;
 mod visit;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use warploom_lang::rewrite::Rewrite;
 use warploom_lang::{FuncId, InputId};
 
 use crate::dag::LoopKind;
+use crate::id_set::FuncSet;
 
 pub use numbers::{KernelNumbers, NestNumbers, Setting};
 pub use warploom_lang::StageRef;
@@ -29,6 +31,13 @@ pub struct Schedule {
     pub inlined: BTreeSet<FuncId>,
     /// Kernels, and loops around kernels, in execution order.
     pub root: Vec<RootItem>,
+}
+
+impl Schedule {
+    /// The inlined Funcs as a set that is quick to ask and to copy.
+    pub fn inlined_set(&self) -> FuncSet {
+        self.inlined.iter().copied().collect()
+    }
 }
 
 /// What a nest computes.
@@ -65,8 +74,8 @@ impl From<InputId> for Item {
 /// An item at the root of a schedule.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum RootItem {
-    /// A kernel that is launched once per iteration of the loops around it.
-    Kernel(Kernel),
+    /// A kernel that is launched once per iteration of the loops around it. Schedules and plans share it until one changes it.
+    Kernel(Arc<Kernel>),
     /// Loops around kernels.
     Around(Loops<RootItem>),
 }
@@ -100,7 +109,7 @@ impl RootItem {
 
 impl From<Kernel> for RootItem {
     fn from(kernel: Kernel) -> RootItem {
-        RootItem::Kernel(kernel)
+        RootItem::Kernel(Arc::new(kernel))
     }
 }
 
@@ -130,7 +139,7 @@ impl<T: From<Loops<T>>> Loops<T> {
 }
 
 /// A serial loop over a reduction variable in steps of `size`.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ReductionTile {
     /// The stage that has the variable.
     pub stage: StageRef,
@@ -199,8 +208,8 @@ pub struct Kernel {
 /// An item in the body of a block.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum BlockItem {
-    /// A stage or staged input.
-    Nest(Nest),
+    /// A stage or staged input, shared like kernels.
+    Nest(Arc<Nest>),
     /// Serial loops over the block.
     Over(Loops<BlockItem>),
 }
@@ -217,7 +226,7 @@ impl BlockItem {
     /// The nest for modification, or `None` for loops.
     pub fn nest_mut(&mut self) -> Option<&mut Nest> {
         match self {
-            BlockItem::Nest(nest) => Some(nest),
+            BlockItem::Nest(nest) => Some(Arc::make_mut(nest)),
             BlockItem::Over(_) => None,
         }
     }
@@ -231,9 +240,15 @@ impl BlockItem {
     }
 }
 
+impl From<Arc<Nest>> for BlockItem {
+    fn from(nest: Arc<Nest>) -> BlockItem {
+        BlockItem::Nest(nest)
+    }
+}
+
 impl From<Nest> for BlockItem {
     fn from(nest: Nest) -> BlockItem {
-        BlockItem::Nest(nest)
+        BlockItem::Nest(Arc::new(nest))
     }
 }
 

@@ -13,9 +13,8 @@ use rayon::prelude::*;
 use smallvec::smallvec;
 use warploom_lang::FuncId;
 use warploom_plan::{Problem, row_dimension};
-use warploom_schedule::{EdgeId, Item, Load, LoopKind, Nest, NodeId, RootItem, Source, StageRef};
+use warploom_schedule::{EdgeId, Item, Load, LoopKind, Nest, NodeId, NodeSet, RootItem, Source, StageRef};
 
-use crate::bits::Bits;
 use crate::evaluate::Evaluator;
 use crate::expand::accepted;
 use crate::follow::{Along, along};
@@ -137,7 +136,7 @@ struct Contraction<'a> {
     /// Inlined Funcs that only the reduction reads. They can be copied like inputs.
     copied: Vec<FuncId>,
     /// The inlined Funcs without these.
-    inlined: Bits,
+    inlined: NodeSet,
 }
 
 impl<'a> Contraction<'a> {

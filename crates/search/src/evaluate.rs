@@ -1,7 +1,7 @@
 //! Evaluates kernels: checks the rules of schedules, then the limits of the search, then predicts
 //! the cost.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use warploom_cost::{CostModel, Featurizer, KernelFeatures, NewDecisions, RowSource, StageRow};
 use warploom_lang::FuncId;
 use warploom_plan::{NestPlan, Plan, RegisterFootprint};
-use warploom_schedule::{Kernel, RootItem};
+use warploom_schedule::{FuncSet, Kernel, RootItem};
 
 use crate::contractions::is_contraction;
 use crate::memo::{Memo, Verdict};
@@ -168,8 +168,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The features of the kernels of a plan, and the extents of its nests.
-    fn description(&self, plan: &Plan<'_>) -> Description {
-        let extents = |nest: &NestPlan<'_>| match &nest.footprint {
+    fn description(&self, plan: &Plan) -> Description {
+        let extents = |nest: &NestPlan| match &nest.footprint {
             Some(footprint) => footprint.points.extents(),
             None => Vec::new(),
         };
@@ -177,18 +177,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The plan of a kernel, if the kernel alone is legal.
-    fn examine<'s>(&self, inlined: &'s BTreeSet<FuncId>, sketch: &'s Sketch) -> Result<Plan<'s>, Refusal> {
+    fn examine(&self, inlined: &FuncSet, sketch: &Sketch) -> Result<Plan, Refusal> {
         self.space.problem.examine(inlined, [&*sketch.item]).map_err(|_| Refusal::Illegal)
     }
 
     /// Refuses kernels that are not legal at all sizes, or whose shared memory at the largest sizes leaves room for fewer than
     /// half as many blocks.
-    fn keeps_blocks(
-        &self,
-        inlined: &BTreeSet<FuncId>,
-        sketch: &Sketch,
-        plan: &Plan<'_>,
-    ) -> Result<(), Refusal> {
+    fn keeps_blocks(&self, inlined: &FuncSet, sketch: &Sketch, plan: &Plan) -> Result<(), Refusal> {
         let Some(any_size) = &self.space.any_size else { return Ok(()) };
         let largest = any_size.examine(inlined, [&*sketch.item]).map_err(|_| Refusal::Illegal)?;
         let device = any_size.device();
@@ -201,7 +196,7 @@ impl<'a> Evaluator<'a> {
 
     /// Refuses nests that hold more in registers than a thread should compute for itself. What lanes share is computed once, so
     /// there it is enough that it fits.
-    fn register_arrays(&self, plan: &Plan<'_>) -> Result<(), Refusal> {
+    fn register_arrays(&self, plan: &Plan) -> Result<(), Refusal> {
         let bytes = |registers: &BTreeMap<FuncId, RegisterFootprint>| {
             let of = |(func, footprint): (&FuncId, &RegisterFootprint)| {
                 let node = &self.space.dag.nodes()[self.space.dag.func_node(*func)];

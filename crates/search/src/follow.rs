@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use ahash::AHashMap;
 use warploom_lang::FuncId;
-use warploom_schedule::{AccessMap, Kernel, LoopKind, Nest, NodeId, Size, StageId, ThreadTiles, Tile};
+use warploom_schedule::{
+    AccessMap, Kernel, LoopKind, Nest, NodeId, NodeSet, Size, StageId, ThreadTiles, Tile,
+};
 
-use crate::bits::Bits;
 use crate::space::{Space, StageFacts};
 
 /// The most access paths from a reader to a Func. With more, the analysis gives up.
@@ -26,7 +27,7 @@ pub(crate) fn at_itself(space: &Space<'_>, func: FuncId) -> Along {
 }
 
 /// How a nest indexes a Func, possibly through inlined Funcs.
-pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &Bits) -> Option<Along> {
+pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &NodeSet) -> Option<Along> {
     let stage = reader.item.stage()?;
     let id = space.stage_id(stage);
     let maps = reading(space, id, space.dag.func_node(func), inlined)?;
@@ -46,7 +47,7 @@ pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &Bi
 ///
 /// Each inlined Func is visited once, however often it is read. The Funcs that it reads come before
 /// it.
-fn reading(space: &Space<'_>, stage: StageId, target: NodeId, inlined: &Bits) -> Option<Vec<AccessMap>> {
+fn reading(space: &Space<'_>, stage: StageId, target: NodeId, inlined: &NodeSet) -> Option<Vec<AccessMap>> {
     let dag = space.dag;
     let mut known: AHashMap<NodeId, Vec<AccessMap>> = AHashMap::new();
     for node in through(space, stage, inlined) {
@@ -58,7 +59,7 @@ fn reading(space: &Space<'_>, stage: StageId, target: NodeId, inlined: &Bits) ->
 }
 
 /// The inlined Funcs that a stage reads, directly or through others, producers first.
-fn through(space: &Space<'_>, stage: StageId, inlined: &Bits) -> BTreeSet<NodeId> {
+fn through(space: &Space<'_>, stage: StageId, inlined: &NodeSet) -> BTreeSet<NodeId> {
     let dag = space.dag;
     let (mut found, mut open) = (BTreeSet::new(), vec![stage]);
     while let Some(stage) = open.pop() {
@@ -133,7 +134,7 @@ pub(crate) fn following(
 }
 
 /// Updates the tiles of a kernel's private nests after the tiles of their readers have changed.
-pub(crate) fn refollow(space: &Space<'_>, kernel: &mut Kernel, inlined: &Bits) {
+pub(crate) fn refollow(space: &Space<'_>, kernel: &mut Kernel, inlined: &NodeSet) {
     for number in (0..kernel.nests().count()).rev() {
         let tiles = followed(space, kernel, number, inlined);
         if let (Some(tiles), Some(nest)) = (tiles, kernel.nests_mut().nth(number)) {
@@ -143,7 +144,7 @@ pub(crate) fn refollow(space: &Space<'_>, kernel: &mut Kernel, inlined: &Bits) {
 }
 
 /// The tiles that a private nest needs to follow its reader.
-fn followed(space: &Space<'_>, kernel: &Kernel, number: usize, inlined: &Bits) -> Option<ThreadTiles> {
+fn followed(space: &Space<'_>, kernel: &Kernel, number: usize, inlined: &NodeSet) -> Option<ThreadTiles> {
     let (reader, along) = leader(space, kernel, number, inlined)?;
     let nest = kernel.nests().nth(number)?;
     let (stage, tiles) = (nest.item.stage()?, nest.mapping.tiles()?);
@@ -157,7 +158,7 @@ pub(crate) fn leader<'k>(
     space: &Space<'_>,
     kernel: &'k Kernel,
     number: usize,
-    inlined: &Bits,
+    inlined: &NodeSet,
 ) -> Option<(&'k Nest, Along)> {
     let nest = kernel.nests().nth(number).filter(|nest| nest.storage.is_private())?;
     let stage = nest.item.stage()?;

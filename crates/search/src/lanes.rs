@@ -10,9 +10,8 @@ use rayon::prelude::*;
 use smallvec::smallvec;
 use warploom_lang::FuncId;
 use warploom_plan::NestFootprint;
-use warploom_schedule::{Kernel, Nest, RootItem, Size, ThreadTiles, Tile};
+use warploom_schedule::{Kernel, Nest, NodeSet, RootItem, Size, ThreadTiles, Tile};
 
-use crate::bits::Bits;
 use crate::search::Search;
 use crate::space::{Space, Span};
 use crate::state::{Child, Kern, Sketch, State, funcs};
@@ -40,7 +39,7 @@ fn with_lanes(search: &Search<'_>, state: &Arc<State>, kern: &Arc<Kern>) -> Vec<
     for (points, rows) in POINTS.into_iter().flat_map(|points| ROWS.map(|rows| (points, rows))) {
         found.extend(WARPS.into_iter().filter_map(|warps| sharing.sketch(Shape { points, rows, warps })));
     }
-    let (sketches, inlined): (Vec<Sketch>, Vec<Bits>) = found.into_iter().unzip();
+    let (sketches, inlined): (Vec<Sketch>, Vec<NodeSet>) = found.into_iter().unzip();
     let verdicts = search.counted(|counts| {
         counts.enumerated += sketches.len() as u64;
         search.evaluator.judge(sketches, counts)
@@ -65,7 +64,7 @@ struct Sharing<'a> {
     kernel: &'a Kernel,
     own: &'a Nest,
     /// The Funcs that are inlined in the state.
-    inlined: &'a Bits,
+    inlined: &'a NodeSet,
     /// The Funcs that the kernel computes beside its own, and those inlined into it alone, producers first.
     funcs: Vec<FuncId>,
     /// The dimension of lanes, that of rows, and all others.
@@ -93,7 +92,7 @@ impl<'a> Sharing<'a> {
     }
 
     /// The kernel with lanes that share, and the Funcs that the state then inlines.
-    fn sketch(&self, shape: Shape) -> Option<(Sketch, Bits)> {
+    fn sketch(&self, shape: Shape) -> Option<(Sketch, NodeSet)> {
         let warp = i64::from(self.space.problem.device().threads.warp);
         if shape.warps * shape.rows > self.row.extent {
             return None;
@@ -116,7 +115,7 @@ impl<'a> Sharing<'a> {
     }
 
     /// The inlined Funcs without some.
-    fn without(&self, held: &[FuncId]) -> Bits {
+    fn without(&self, held: &[FuncId]) -> NodeSet {
         let mut inlined = self.inlined.clone();
         held.iter().for_each(|func| inlined.remove(self.space.dag.func_node(*func)));
         inlined

@@ -23,7 +23,6 @@
 //! seed, but not on the number of threads.
 
 mod beam;
-mod bits;
 mod choices;
 mod contractions;
 mod evaluate;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use warploom_lang::FuncId;
-use warploom_schedule::{BlockItem, Item, Nest, NodeId, NodeMut, StageRef};
+use warploom_schedule::{BlockItem, Item, Nest, NodeId, NodeMut, NodeSet, StageRef};
 
-use crate::bits::Bits;
 use crate::evaluate::Evaluator;
 use crate::space::Space;
 use crate::state::{Child, Kern, Sketch, State};
@@ -58,7 +57,7 @@ pub(crate) fn lifted(
 
 /// The Funcs that must leave a kernel before `func` can be placed anywhere: the Func itself or, if
 /// it is inlined, the Funcs that it reads there, because other kernels could not read those.
-fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &Bits) -> BTreeSet<FuncId> {
+fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &NodeSet) -> BTreeSet<FuncId> {
     if !home.sketch.inlined.contains(space.dag.func_node(func)) {
         return computed(home).find(|of| *of == func).into_iter().collect();
     }
@@ -70,7 +69,12 @@ fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &Bits) -> BTre
 }
 
 /// Some Funcs of a kernel, and those that they read there: kernels of their own could not read those.
-fn with_read(space: &Space<'_>, home: &Kern, leaving: BTreeSet<FuncId>, inlined: &Bits) -> BTreeSet<FuncId> {
+fn with_read(
+    space: &Space<'_>,
+    home: &Kern,
+    leaving: BTreeSet<FuncId>,
+    inlined: &NodeSet,
+) -> BTreeSet<FuncId> {
     let inside = fused(home);
     let mut left: Vec<FuncId> = leaving.iter().copied().collect();
     let mut leaving = leaving;
@@ -101,7 +105,7 @@ fn without(
     space: &Space<'_>,
     kern: &Kern,
     mut gone: BTreeSet<FuncId>,
-    inlined: &Bits,
+    inlined: &NodeSet,
 ) -> Option<(Sketch, BTreeSet<FuncId>)> {
     let own = kern.sketch.own.func;
     let mut idle = BTreeSet::new();
@@ -148,7 +152,7 @@ fn without(
 }
 
 /// Whether a nest reads a Func that is in its registers.
-fn is_read(space: &Space<'_>, nest: &Nest, func: FuncId, inlined: &Bits) -> bool {
+fn is_read(space: &Space<'_>, nest: &Nest, func: FuncId, inlined: &NodeSet) -> bool {
     let mut others = nest.clone();
     others.registers.retain(|of| *of != func);
     space.reads(&others, inlined).0.contains(space.dag.func_node(func))

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use warploom_lang::FuncId;
 use warploom_schedule::{
-    BlockItem, Item, Kernel, LoopKind, Loops, Nest, RootItem, Site, Size, StageRef, ThreadTiles, Tile,
+    BlockItem, Item, Kernel, LoopKind, Loops, Nest, NodeSet, RootItem, Site, Size, StageRef, ThreadTiles,
+    Tile,
 };
 
-use crate::bits::Bits;
 use crate::evaluate::Evaluator;
 use crate::follow::{along, at_itself, following};
 use crate::menu::Choice;
@@ -33,7 +33,7 @@ pub(crate) struct Change {
     /// The new kernels.
     pub kernels: Vec<RootItem>,
     /// The Funcs that are inlined after the change.
-    pub inlined: Bits,
+    pub inlined: NodeSet,
 }
 
 /// The places of one Func in one state.
@@ -42,7 +42,7 @@ pub(crate) struct Places<'a> {
     state: &'a State,
     func: FuncId,
     /// The inlined Funcs, without this one.
-    pub inlined: Bits,
+    pub inlined: NodeSet,
 }
 
 /// The kernel that contains all readers of a Func.

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use warploom_lang::FuncId;
 use warploom_plan::{ASYNC_DEPTHS, NestPlan, row_dimension};
 use warploom_schedule::{
-    BlockItem, Item, Kernel, LoopKind, Loops, Mapping, Nest, Node, NodeMut, ReductionTile, RootItem,
+    BlockItem, Item, Kernel, LoopKind, Loops, Mapping, Nest, Node, NodeMut, NodeSet, ReductionTile, RootItem,
     StageRef, ThreadTiles, Tile,
 };
 
-use crate::bits::Bits;
 use crate::evaluate::Evaluator;
 use crate::follow::refollow;
 use crate::interleave::{adjacent, interleaved};
@@ -115,7 +114,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
 /// A kernel that is being refined.
 struct Refiner<'a, 'c> {
     evaluator: &'a Evaluator<'a>,
-    inlined: &'a Bits,
+    inlined: &'a NodeSet,
     best: Arc<Kern>,
     counts: &'c mut Statistics,
 }
@@ -206,7 +205,7 @@ impl<'a> Refiner<'a, '_> {
         let space = self.space();
         let inlined = funcs(space, &self.best.sketch.inlined);
         let plan = space.problem.plan_of(&inlined, [&*item]);
-        let extents = |own: &NestPlan<'_>| own.footprint.as_ref().map(|nest| nest.points.extents());
+        let extents = |own: &NestPlan| own.footprint.as_ref().map(|nest| nest.points.extents());
         let extents: Vec<Option<Vec<i64>>> = plan.nests.values().map(extents).collect();
         for (nest, extents) in item.nests_mut().zip(extents) {
             if let (true, Some(stage), Some(tiles)) =

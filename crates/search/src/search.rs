@@ -9,9 +9,8 @@ use dashmap::DashMap;
 use rayon::prelude::*;
 use smallvec::smallvec;
 use warploom_lang::FuncId;
-use warploom_schedule::Schedule;
+use warploom_schedule::{NodeSet, Schedule};
 
-use crate::bits::Bits;
 use crate::evaluate::Evaluator;
 use crate::every_size::spelled_out;
 use crate::expand::{Decision, Expander, Manner};
@@ -208,7 +207,7 @@ impl<'a> Search<'a> {
     }
 
     /// The kernels of a schedule, and the Funcs that it inlines.
-    fn sketches(&self, schedule: &Schedule) -> Option<(Vec<Sketch>, Bits)> {
+    fn sketches(&self, schedule: &Schedule) -> Option<(Vec<Sketch>, NodeSet)> {
         let space = self.evaluator.space;
         let mut inlined = space.no_nodes();
         schedule.inlined.iter().for_each(|func| inlined.insert(space.dag.func_node(*func)));

@@ -1,16 +1,14 @@
 //! What stays constant during a search.
 
-use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use warploom_lang::{FuncId, IdVec, Range};
 use warploom_plan::Problem;
 use warploom_schedule::{
-    Dag, Item, LoopKind, Nest, NodeId, ReductionTile, RootItem, Schedule, Size, Source, StageId, StageRef,
-    Tile,
+    Dag, FuncSet, Item, LoopKind, Nest, NodeId, NodeSet, ReductionTile, RootItem, Schedule, Size, Source,
+    StageId, StageRef, Tile,
 };
 
-use crate::bits::Bits;
 use crate::kernels::{Tiling, tilings};
 use crate::options::Options;
 
@@ -42,7 +40,7 @@ pub(crate) struct StageFacts {
     pub reductions: Vec<Span>,
     pub freedom: Vec<Freedom>,
     /// The nodes that it reads directly.
-    pub reads: Bits,
+    pub reads: NodeSet,
     tilings: OnceLock<Vec<Tiling>>,
 }
 
@@ -113,14 +111,14 @@ impl<'a> Space<'a> {
         let parallel = |loops: Vec<ReductionTile>| {
             let block = vec![Tile { dim: LoopKind::Reduction(var), size: Size::Of(1) }];
             let kernel = RootItem::lone(stage, loops, block, Vec::new(), None);
-            self.problem.examine(&BTreeSet::new(), [&kernel]).is_ok()
+            self.problem.examine(&FuncSet::default(), [&kernel]).is_ok()
         };
         let always = parallel(Vec::new());
         Freedom { always, under_outer: always || parallel(fixed.collect()) }
     }
 
-    pub fn no_nodes(&self) -> Bits {
-        Bits::none(self.dag.nodes().len())
+    pub fn no_nodes(&self) -> NodeSet {
+        NodeSet::none(self.dag.nodes().len())
     }
 
     pub fn stage_id(&self, stage: StageRef) -> StageId {
@@ -150,7 +148,7 @@ impl<'a> Space<'a> {
 
     /// The nodes that a nest reads from elsewhere, possibly through `inlined` Funcs and those in
     /// its registers. Also returns the inlined Funcs on the way.
-    pub fn reads(&self, nest: &Nest, inlined: &Bits) -> (Bits, Bits) {
+    pub fn reads(&self, nest: &Nest, inlined: &NodeSet) -> (NodeSet, NodeSet) {
         let (mut reads, mut through) = (self.no_nodes(), self.no_nodes());
         let Item::Stage(stage) = nest.item else {
             return (reads, through);

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use warploom_lang::InputId;
-use warploom_schedule::{Item, Nest, Source};
+use warploom_schedule::{Item, Nest, NodeSet, Source};
 
-use crate::bits::Bits;
 use crate::evaluate::Evaluator;
 use crate::state::{Child, Kern, Sketch, State};
 use crate::statistics::Statistics;
@@ -23,7 +22,7 @@ pub(crate) fn staged(evaluator: &Evaluator<'_>, state: &Arc<State>, counts: &mut
 pub(crate) fn best_copies(
     evaluator: &Evaluator<'_>,
     kern: &Arc<Kern>,
-    inlined: &Bits,
+    inlined: &NodeSet,
     counts: &mut Statistics,
 ) -> Arc<Kern> {
     let space = evaluator.space;
@@ -50,7 +49,7 @@ pub(crate) fn best_copies(
 }
 
 /// The kernel with a copy of an input, at each site that encloses all its readers.
-fn copies(evaluator: &Evaluator<'_>, kern: &Kern, input: InputId, inlined: &Bits) -> Vec<Sketch> {
+fn copies(evaluator: &Evaluator<'_>, kern: &Kern, input: InputId, inlined: &NodeSet) -> Vec<Sketch> {
     let space = evaluator.space;
     let node = space.dag.input_node(input);
     let item = &*kern.sketch.item;

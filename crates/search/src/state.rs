@@ -1,13 +1,11 @@
 //! States: complete schedules that share common kernels.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, Id};
-use warploom_schedule::{FULL_DEPTH, RootItem, Schedule, StageRef, item_hash};
+use warploom_schedule::{FULL_DEPTH, FuncSet, NodeSet, RootItem, Schedule, StageRef, item_hash};
 
-use crate::bits::Bits;
 use crate::hash::{of_words, wide};
 use crate::space::Space;
 
@@ -21,16 +19,16 @@ pub(crate) struct Sketch {
     /// The stage whose kernel it is.
     pub own: StageRef,
     /// The nodes that each nest reads from elsewhere, in execution order.
-    pub nest_reads: Vec<Bits>,
+    pub nest_reads: Vec<NodeSet>,
     /// The nodes of other kernels and inputs that the kernel reads.
-    pub reads: Bits,
+    pub reads: NodeSet,
     /// The Funcs that are inlined into it.
-    pub inlined: Bits,
+    pub inlined: NodeSet,
 }
 
 impl Sketch {
     /// A kernel in which all of `inlined` are inlined.
-    pub fn new(space: &Space<'_>, item: impl Into<Arc<RootItem>>, inlined: &Bits) -> Option<Sketch> {
+    pub fn new(space: &Space<'_>, item: impl Into<Arc<RootItem>>, inlined: &NodeSet) -> Option<Sketch> {
         let item = item.into();
         let kernel = item.kernels().next()?;
         let own = kernel.stage;
@@ -136,12 +134,12 @@ impl Totals {
 pub struct State {
     /// Its kernels, sorted by their own stages, which is a valid execution order.
     pub(crate) kernels: Vec<Arc<Kern>>,
-    pub(crate) inlined: Bits,
+    pub(crate) inlined: NodeSet,
     totals: Totals,
 }
 
 impl State {
-    pub(crate) fn new(mut kernels: Vec<Arc<Kern>>, inlined: Bits) -> State {
+    pub(crate) fn new(mut kernels: Vec<Arc<Kern>>, inlined: NodeSet) -> State {
         kernels.sort_by_key(|kern| kern.sketch.own);
         let mut totals = Totals::default();
         kernels.iter().for_each(|kern| totals.add(&kern.totals));
@@ -175,7 +173,7 @@ impl State {
     pub(crate) fn schedule(&self, space: &Space<'_>) -> Schedule {
         let root = self.kernels.iter().map(|kern| RootItem::clone(&kern.sketch.item)).collect();
         let rewrites = space.problem.pipeline().rewrites().to_vec();
-        Schedule { rewrites, inlined: funcs(space, &self.inlined), root }
+        Schedule { rewrites, inlined: funcs(space, &self.inlined).iter().collect(), root }
     }
 }
 
@@ -188,7 +186,7 @@ pub struct Child {
     kernels: SmallVec<[Arc<Kern>; 1]>,
     /// The Func whose old kernels are removed, unless they are among the new ones.
     gone: Option<FuncId>,
-    inlined: Option<Bits>,
+    inlined: Option<NodeSet>,
     totals: Totals,
 }
 
@@ -203,7 +201,7 @@ impl Child {
         base: &Arc<State>,
         kernels: SmallVec<[Arc<Kern>; 1]>,
         gone: Option<FuncId>,
-        inlined: Option<Bits>,
+        inlined: Option<NodeSet>,
     ) -> Child {
         let mut totals = base.totals;
         if let Some(func) = gone {
@@ -248,7 +246,7 @@ impl Child {
 }
 
 /// The Funcs of a set.
-pub(crate) fn funcs(space: &Space<'_>, set: &Bits) -> BTreeSet<FuncId> {
+pub(crate) fn funcs(space: &Space<'_>, set: &NodeSet) -> FuncSet {
     set.iter().filter_map(|node| space.func_of(node)).collect()
 }
 

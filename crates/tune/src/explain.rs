@@ -10,8 +10,8 @@ use serde::{Serialize, Serializer};
 use warploom_codegen::ir::Place;
 use warploom_cost::{Basis, CostModel, Featurizer, KernelFeatures, Range, Term};
 use warploom_lang::Id;
-use warploom_plan::{KernelId, KernelPlan, NestId, Plan, Problem, RewrittenError};
-use warploom_schedule::{Dag, Item, Schedule};
+use warploom_plan::{KernelId, KernelPlan, NestId, Plan, Planned, Problem};
+use warploom_schedule::{Dag, Item};
 
 pub use bottleneck::{Bottleneck, Limit};
 pub use idle::{Idle, Serial, SerialKind};
@@ -150,36 +150,24 @@ pub struct TimeOf {
 }
 
 impl Explanation {
-    /// Describes a legal schedule of a problem.
-    ///
-    /// # Errors
-    /// If the problem cannot be rewritten as the schedule says.
-    pub fn new(
-        problem: &Problem,
-        schedule: &Schedule,
-        model: &dyn CostModel,
-    ) -> Result<Explanation, RewrittenError> {
-        let problem = &problem.rewritten(&schedule.rewrites)?;
-        let explainer = Explainer {
-            problem,
-            dag: problem.dag(),
-            model,
-            plan: problem.plan(schedule),
-            features: Featurizer::new(problem).of_schedule(schedule),
-        };
+    /// Describes a schedule.
+    pub fn new(planned: &Planned, model: &dyn CostModel) -> Explanation {
+        let Planned { problem, plan, .. } = planned;
+        let features = Featurizer::new(problem).features(plan);
+        let explainer = Explainer { problem, dag: problem.dag(), model, plan, features };
         let kernels: Vec<KernelExplanation> =
             explainer.plan.kernels.keys().map(|id| explainer.kernel(id)).collect();
         let predicted_us = kernels.iter().map(|kernel| kernel.predicted_us).sum();
         let idle = Idle::among(&kernels, predicted_us, problem.device());
         let range = model.range(predicted_us);
-        Ok(Explanation {
+        Explanation {
             basis: Basis::of(model, &explainer.features),
             predicted_us,
             predicted_us_low: range.map(|range| range.low_us),
             predicted_us_high: range.map(|range| range.high_us),
             idle,
             kernels,
-        })
+        }
     }
 
     /// The times between which the measured time lies for nine of ten pipelines; `None` if the errors of the model are not
@@ -194,14 +182,14 @@ struct Explainer<'a> {
     problem: &'a Problem,
     dag: &'a Dag,
     model: &'a dyn CostModel,
-    plan: Plan<'a>,
+    plan: &'a Plan,
     /// Those of each kernel, in order.
     features: Vec<KernelFeatures>,
 }
 
 /// A kernel whose lines are being generated.
 struct Open<'a> {
-    plan: &'a KernelPlan<'a>,
+    plan: &'a KernelPlan,
     features: &'a KernelFeatures,
     /// The nests that compute something, as the feature rows number them.
     nests: Vec<NestId>,
@@ -213,7 +201,7 @@ struct Open<'a> {
 impl Explainer<'_> {
     fn kernel(&self, id: KernelId) -> KernelExplanation {
         let (plan, features) = (&self.plan.kernels[id], &self.features[id.index()]);
-        let (kernel, device) = (plan.kernel, self.problem.device());
+        let (kernel, device) = (&plan.kernel, self.problem.device());
         let terms = self.model.explain(self.dag, features);
         let nests = self.running(plan);
         let mut open = Open { plan, features, nests, rows: terms.rows, lines: Vec::new() };
@@ -245,7 +233,7 @@ impl Explainer<'_> {
     }
 
     /// The nests of a kernel that compute something, in order.
-    fn running(&self, plan: &KernelPlan<'_>) -> Vec<NestId> {
+    fn running(&self, plan: &KernelPlan) -> Vec<NestId> {
         let nests = self.plan.nests.slice(plan.nests.clone());
         let runs = |id: &NestId| {
             let nest = &nests[id.index() - plan.nests.start.index()];

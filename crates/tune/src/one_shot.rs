@@ -3,11 +3,11 @@
 
 use std::time::Instant;
 
-use warploom_codegen::build::{BuildError, build, build_with};
+use warploom_codegen::build::{BuildError, build_planned};
 use warploom_codegen::ir::Program;
-use warploom_codegen::lower;
+use warploom_codegen::lower::Options as Lowering;
 use warploom_cost::{Basis, CostModel, Featurizer};
-use warploom_plan::{Problem, RewrittenError};
+use warploom_plan::{Planned, Problem, RewrittenError};
 use warploom_schedule::Schedule;
 use warploom_search::{Candidate, Event, Options, Outcome, search};
 
@@ -16,8 +16,8 @@ use warploom_search::{Candidate, Event, Options, Outcome, search};
 pub struct OneShot {
     /// The outcome of the search; its candidates are ordered by predicted time.
     pub outcome: Outcome,
-    /// The schedule that was built.
-    pub schedule: Schedule,
+    /// The schedule that was built, with its plan.
+    pub planned: Planned,
     /// Predicted time of its kernels, in microseconds.
     pub predicted_us: f64,
     /// The lowered kernels of the schedule.
@@ -69,11 +69,11 @@ pub fn one_shot_without_spills(
     let is_over = || options.time_limit.is_some_and(|limit| started.elapsed() >= limit);
     let outcome = search(problem, model, options, observer);
     let mut refused = Vec::new();
-    let mut least: Option<(u64, &Candidate, Program)> = None;
+    let mut least: Option<(u64, f64, Planned, Program)> = None;
     let mut spilling = 0;
     for candidate in &outcome.candidates {
-        let program = match build(problem, &candidate.schedule) {
-            Ok(program) => program,
+        let (planned, program) = match built(problem, &candidate.schedule, Lowering::default()) {
+            Ok(built) => built,
             Err(error) => {
                 tracing::debug!(predicted_us = candidate.cost, %error, "skipped, cannot be built");
                 refused.push(error);
@@ -83,7 +83,7 @@ pub fn one_shot_without_spills(
         // After the time limit, takes the first schedule that builds.
         let spilled = if is_over() { 0 } else { spills(&program).unwrap_or(0) };
         if least.as_ref().is_none_or(|(least, ..)| spilled < *least) {
-            least = Some((spilled, candidate, program));
+            least = Some((spilled, candidate.cost, planned, program));
         }
         if spilled == 0 || spilling + 1 == COMPILED {
             break;
@@ -91,19 +91,28 @@ pub fn one_shot_without_spills(
         tracing::debug!(predicted_us = candidate.cost, spilled, "skipped, spills registers");
         spilling += 1;
     }
-    if let Some((spilled, Candidate { schedule, cost }, program)) = least {
-        let (schedule, predicted_us) = (schedule.clone(), *cost);
+    if let Some((spilled, predicted_us, planned, program)) = least {
         let spilling = if spilled > 0 { 0 } else { spilling };
-        return Ok(OneShot { outcome, schedule, predicted_us, program, refused, spilling });
+        return Ok(OneShot { outcome, planned, predicted_us, program, refused, spilling });
     }
     if let Some(error) = refused.into_iter().next() {
         return Err(error);
     }
     // The search found no legal schedule and returned its starting point.
-    let schedule = outcome.best.clone();
-    let program = build(problem, &schedule)?;
-    let predicted_us = predicted_us(problem, &schedule, model)?;
-    Ok(OneShot { outcome, schedule, predicted_us, program, refused: Vec::new(), spilling: 0 })
+    let (planned, program) = built(problem, &outcome.best, Lowering::default())?;
+    let predicted_us = Featurizer::new(&planned.problem).cost_of(&planned.plan, model);
+    Ok(OneShot { outcome, planned, predicted_us, program, refused: Vec::new(), spilling: 0 })
+}
+
+/// Plans a schedule and builds its kernels.
+fn built(
+    problem: &Problem,
+    schedule: &Schedule,
+    options: Lowering,
+) -> Result<(Planned, Program), BuildError> {
+    let planned = problem.planned(schedule.clone())?;
+    let program = build_planned(&planned, options)?;
+    Ok((planned, program))
 }
 
 /// Builds kernels for all sizes of a problem, under the best schedule of a search that is legal at all of them; under the
@@ -111,17 +120,15 @@ pub fn one_shot_without_spills(
 ///
 /// # Errors
 /// If the default schedule cannot be built either.
-pub fn for_any_size(dynamic: &Problem, found: &Outcome) -> Result<(Schedule, Program), BuildError> {
-    let options = lower::Options { pitched: true, ..lower::Options::default() };
+pub fn for_any_size(dynamic: &Problem, found: &Outcome) -> Result<(Planned, Program), BuildError> {
+    let options = Lowering { pitched: true, ..Lowering::default() };
     for Candidate { schedule, .. } in &found.candidates {
-        match build_with(dynamic, schedule, options) {
-            Ok(program) => return Ok((schedule.clone(), program)),
+        match built(dynamic, schedule, options) {
+            Ok(built) => return Ok(built),
             Err(error) => tracing::debug!(%error, "skipped, cannot be built for all sizes"),
         }
     }
-    let schedule = dynamic.default_schedule();
-    let program = build_with(dynamic, &schedule, options)?;
-    Ok((schedule, program))
+    built(dynamic, &dynamic.default_schedule(), options)
 }
 
 /// Predicted time of a schedule's kernels, in microseconds.
@@ -173,10 +180,10 @@ mod tests {
         let options = Options { samples: 2, beam: 4, passes: 2, ..Options::default() };
         let shot = one_shot(&problem, &model, &options, &|_| {}).expect("it is legal");
         assert!(shot.refused.is_empty() && !shot.program.kernels.is_empty());
-        assert_eq!(shot.schedule, shot.outcome.candidates[0].schedule);
+        assert_eq!(shot.planned.schedule, shot.outcome.candidates[0].schedule);
         let predict =
             |schedule: &Schedule| predicted_us(&problem, schedule, &model).expect("it is not rewritten");
-        let anew = predict(&shot.schedule);
+        let anew = predict(&shot.planned.schedule);
         assert!((anew - shot.predicted_us).abs() < 1e-9 * anew, "{anew} {}", shot.predicted_us);
         let default = problem.default_schedule();
         assert!(shot.predicted_us <= predict(&default));
@@ -195,7 +202,7 @@ mod tests {
             count.set(count.get() + 1);
             Some(if count.get() < 3 { 8 } else { 0 })
         });
-        assert_eq!(third.schedule, third.outcome.candidates[2].schedule);
+        assert_eq!(third.planned.schedule, third.outcome.candidates[2].schedule);
         assert_eq!((third.spilling, third.predicted_us), (2, third.outcome.candidates[2].cost));
         // If all spill, the schedule with the fewest spills is used.
         count.set(0);
@@ -204,6 +211,6 @@ mod tests {
             Some(if count.get() == 2 { 4 } else { 8 })
         });
         assert!(count.get() <= COMPILED && least.spilling == 0);
-        assert_eq!(least.schedule, least.outcome.candidates[1].schedule);
+        assert_eq!(least.planned.schedule, least.outcome.candidates[1].schedule);
     }
 }

@@ -159,7 +159,7 @@ fn pick(
         Some(compiled.kernels.values().map(|used| u64::from(used.spill_stores + used.spill_loads)).sum())
     };
     let shot = one_shot_without_spills(&problem, model, &options, &spills, &|_| {}).ok()?;
-    let (schedule, predicted_us) = (shot.schedule, Some(shot.predicted_us));
+    let (schedule, predicted_us) = (shot.planned.schedule, Some(shot.predicted_us));
     let candidate = Candidate { subject, schedule, origin: Origin::Search, predicted_us, checks: Vec::new() };
     (shot.predicted_us < SLOWEST).then_some(candidate)
 }

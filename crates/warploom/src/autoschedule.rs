@@ -7,14 +7,14 @@ use thiserror::Error;
 use warploom_codegen::build::BuildError;
 use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::ir::Program;
-use warploom_cost::Range;
+use warploom_cost::{Featurizer, Range};
 use warploom_lang::Pipeline;
 use warploom_plan::Problem;
 use warploom_schedule::Schedule;
 use warploom_search::{Options, Outcome};
 use warploom_target::Device;
 use warploom_tune::explain::Explanation;
-use warploom_tune::one_shot::{OneShot, for_any_size, one_shot, predicted_us};
+use warploom_tune::one_shot::{OneShot, for_any_size, one_shot};
 
 use crate::backend::{Backend, RunError};
 use crate::compiled::Compiled;
@@ -83,14 +83,15 @@ impl Autoschedule for Pipeline {
         let any_size = match any_size {
             None => None,
             Some(dynamic) => {
-                let (schedule, program) = for_any_size(&dynamic, &shot.outcome)?;
-                shot.predicted_us = predicted_us(&problem, &schedule, &*model).map_err(BuildError::from)?;
-                shot.schedule = schedule;
+                let (planned, program) = for_any_size(&dynamic, &shot.outcome)?;
+                shot.planned = problem.planned(planned.schedule).map_err(BuildError::from)?;
+                shot.predicted_us =
+                    Featurizer::new(&shot.planned.problem).cost_of(&shot.planned.plan, &*model);
                 Some((dynamic, program))
             }
         };
-        let explanation = Explanation::new(&problem, &shot.schedule, &*model).map_err(BuildError::from)?;
-        let schedule_text = shot.schedule.to_text(self);
+        let explanation = Explanation::new(&shot.planned, &*model);
+        let schedule_text = shot.planned.schedule.to_text(self);
         Ok(Autoscheduled { problem, shot, any_size, explanation, schedule_text, measured_us: None })
     }
 }
@@ -124,7 +125,7 @@ pub struct Autoscheduled {
 impl Autoscheduled {
     /// The schedule with the lowest predicted time among those that build.
     pub fn schedule(&self) -> &Schedule {
-        &self.shot.schedule
+        &self.shot.planned.schedule
     }
 
     /// The kernels of that schedule.
@@ -173,7 +174,7 @@ impl Autoscheduled {
     ///
     /// If the backend cannot use the schedule, or if the kernels do not compile.
     pub fn compile_for(&self, backend: Backend) -> Result<Compiled, RunError> {
-        let OneShot { schedule, program, .. } = &self.shot;
+        let (schedule, program) = (self.schedule(), &self.shot.program);
         if let Some((problem, program)) = &self.any_size {
             return Compiled::of_any_size(problem, schedule.clone(), program.clone(), backend);
         }
@@ -219,7 +220,7 @@ impl Autoscheduled {
         options: &ExportOptions,
     ) -> Result<Package, ExportError> {
         let problem = self.any_size.as_ref().map_or(&self.problem, |(problem, _)| problem);
-        let mut package = Package::new(problem, &self.shot.schedule, self.program(), options)?;
+        let mut package = Package::new(problem, self.schedule(), self.program(), options)?;
         package.compile()?;
         package.write(folder.as_ref())?;
         Ok(package)

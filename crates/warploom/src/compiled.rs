@@ -10,7 +10,7 @@ use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{IdVec, ParamId, Pipeline, Range, Realisation, Region, Value, infer};
-use warploom_plan::Problem;
+use warploom_plan::{PlanError, Problem};
 use warploom_runtime::cuda::CudaStream;
 use warploom_runtime::{Gpu, Kernels, Launcher, is_capturing, nvrtc};
 use warploom_schedule::Schedule;
@@ -442,9 +442,11 @@ impl Compiled {
         };
         let own = request.inputs == self.request.inputs && request.outputs == self.request.outputs;
         match built {
-            Err(error @ (BuildError::Illegal(_) | BuildError::Rewritten(_))) if !own => {
+            Err(error @ BuildError::Plan(_)) if !own => {
                 let reason = match &error {
-                    BuildError::Illegal(violations) => violations.first().map(|first| first.rule.to_string()),
+                    BuildError::Plan(PlanError::Illegal(violations)) => {
+                        violations.first().map(|first| first.rule.to_string())
+                    }
                     error => Some(error.to_string()),
                 };
                 tracing::warn!(

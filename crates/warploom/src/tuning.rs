@@ -6,13 +6,15 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
-use warploom_codegen::build::{BuildError, build};
+use warploom_codegen::build::{BuildError, build_planned};
+use warploom_codegen::lower;
+use warploom_cost::Featurizer;
 use warploom_plan::Problem;
 use warploom_search::Options;
 use warploom_tune::autotune::{AutotuneOptions, autotune};
 use warploom_tune::explain::Explanation;
 use warploom_tune::measure::Subject;
-use warploom_tune::one_shot::{OneShot, predicted_us};
+use warploom_tune::one_shot::OneShot;
 use warploom_tune::records::{Records, RecordsError};
 use warploom_tune::top::top;
 use warploom_tune::tuning::{Ended, Event, Task, TuneError, Tuned, Winner};
@@ -127,17 +129,18 @@ impl Autoscheduled {
 
     /// The same pipeline with the schedule that won.
     fn tuned(&self, problem: Problem, winner: Winner) -> Result<Autoscheduled, TuningError> {
-        let (schedule, model) = (winner.schedule, model_for(problem.device()).model);
+        let model = model_for(problem.device()).model;
+        let planned = problem.planned(winner.schedule).map_err(BuildError::from)?;
         let shot = OneShot {
             outcome: self.shot.outcome.clone(),
-            predicted_us: predicted_us(&problem, &schedule, &*model).map_err(BuildError::from)?,
-            program: build(&problem, &schedule)?,
-            schedule,
+            predicted_us: Featurizer::new(&planned.problem).cost_of(&planned.plan, &*model),
+            program: build_planned(&planned, lower::Options::default())?,
+            planned,
             refused: Vec::new(),
             spilling: 0,
         };
-        let explanation = Explanation::new(&problem, &shot.schedule, &*model).map_err(BuildError::from)?;
-        let schedule_text = shot.schedule.to_text(problem.pipeline());
+        let explanation = Explanation::new(&shot.planned, &*model);
+        let schedule_text = shot.planned.schedule.to_text(problem.pipeline());
         let measured_us = winner.trial.time_us();
         Ok(Autoscheduled { problem, shot, any_size: None, explanation, schedule_text, measured_us })
     }

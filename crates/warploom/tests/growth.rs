@@ -104,8 +104,8 @@ fn thousands_of_funcs_can_be_inlined_in_each_other() {
             assert!(print(&program, Build::Timing).len() > 10 * funcs);
             assert_eq!(Featurizer::new(&large.problem).of_schedule(&schedule).len(), 1);
             let model = Analytic::new(large.problem.device());
-            let explanation = Explanation::new(&large.problem, &schedule, &model);
-            assert!(explanation.unwrap().to_string().contains("kernel"));
+            let explanation = Explanation::new(&large.problem.planned(schedule).unwrap(), &model);
+            assert!(explanation.to_string().contains("kernel"));
         }
     });
 }
@@ -167,7 +167,7 @@ fn without_time_there_is_the_default_schedule() {
     let model = Analytic::new(large.problem.device());
     let shot = one_shot(&large.problem, &model, &options, &|_| {}).unwrap();
     assert_eq!(shot.outcome.stop, StopReason::TimeLimit);
-    assert_eq!(shot.schedule, large.default());
+    assert_eq!(shot.planned.schedule, large.default());
     assert!(shot.predicted_us > 0.0);
 }
 
@@ -264,7 +264,7 @@ fn nothing_is_exponential_in_dimensions_outputs_stages_or_chains() {
         let program = build(&large.problem, &outcome.best).unwrap();
         assert!(!print(&program, Build::Timing).is_empty(), "{name}");
         let model = Analytic::new(large.problem.device());
-        let explained = Explanation::new(&large.problem, &outcome.best, &model).unwrap();
+        let explained = Explanation::new(&large.problem.planned(outcome.best).unwrap(), &model);
         assert!(explained.predicted_us > 0.0, "{name}");
         // The machine may be busy with other things.
         assert!(started.elapsed() < Duration::from_secs(12), "{name}: {:?}", started.elapsed());

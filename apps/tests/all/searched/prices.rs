@@ -19,7 +19,8 @@ const NEIGHBOURS: usize = 40;
 fn check(name: &str, problem: &Problem, model: &dyn CostModel, candidate: &Candidate) {
     let Candidate { schedule, cost } = candidate;
     let asked = predicted_us(problem, schedule, model).expect("it was found");
-    let explained = Explanation::new(problem, schedule, model).expect("it was found").predicted_us;
+    let planned = problem.planned(schedule.clone()).expect("it was found");
+    let explained = Explanation::new(&planned, model).predicted_us;
     let text = || schedule.to_text(problem.pipeline());
     assert!((asked - cost).abs() < 1e-12 * cost, "{name}: {cost} in the search, then {asked} of\n{}", text());
     assert_eq!(asked, explained, "{name}: the explanation of\n{}", text());
@@ -29,7 +30,7 @@ fn check(name: &str, problem: &Problem, model: &dyn CostModel, candidate: &Candi
 fn compare(name: &str, problem: &Problem, model: &dyn CostModel, options: &Options) -> usize {
     let found = one_shot(problem, model, options, &|_| {});
     let found = found.unwrap_or_else(|error| panic!("{name}: {error}"));
-    let built = Candidate { schedule: found.schedule.clone(), cost: found.predicted_us };
+    let built = Candidate { schedule: found.planned.schedule.clone(), cost: found.predicted_us };
     check(name, problem, model, &built);
     let candidates = &found.outcome.candidates[..found.outcome.candidates.len().min(CANDIDATES)];
     candidates.iter().for_each(|candidate| check(name, problem, model, candidate));
@@ -40,8 +41,8 @@ fn compare(name: &str, problem: &Problem, model: &dyn CostModel, options: &Optio
 fn compare_neighbours(name: &str, problem: &Problem, model: &dyn CostModel) {
     let options = quick_search();
     let found = one_shot(problem, model, &options, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let rewritten = problem.rewritten(&found.schedule.rewrites).expect("it was built");
-    let near = neighbourhoods(&rewritten, model, &options, &[found.schedule]).remove(0);
+    let rewritten = problem.rewritten(&found.planned.schedule.rewrites).expect("it was built");
+    let near = neighbourhoods(&rewritten, model, &options, &[found.planned.schedule]).remove(0);
     let near = near.unwrap_or_else(|| panic!("{name}: the search found what it cannot make"));
     let cost = found.predicted_us;
     assert!((near.cost - cost).abs() < 1e-12 * cost, "{name}: {} and {cost}", near.cost);
@@ -120,7 +121,8 @@ fn the_price_of_held_blocks_is_that_of_what_they_hold() {
     let fewer = with(Some(32));
     assert!(registers(&fewer) < registers(&held));
     let weights = Weights::from_bytes(warploom::models::MODELS[0].bytes).expect("they are shipped");
-    let known = Explanation::new(&product, &fewer, &*model).expect("no rewrite fails").basis;
+    let planned = product.planned(fewer).expect("no rewrite fails");
+    let known = Explanation::new(&planned, &*model).basis;
     assert_eq!(known.model, weights.name());
     assert_eq!(known.unknown_decisions, ["blocks"]);
 }

@@ -196,7 +196,7 @@ fn other_source(listing: &Listing, shown: usize) -> String {
 }
 
 /// The graph of the pipeline, with the kernel of each Func.
-fn graph(problem: &Problem, schedule: &Schedule, plan: &Plan<'_>) -> Graph {
+fn graph(problem: &Problem, schedule: &Schedule, plan: &Plan) -> Graph {
     let dag = problem.dag();
     let mut kernels: BTreeMap<FuncId, usize> = BTreeMap::new();
     for nest in plan.nests.values() {

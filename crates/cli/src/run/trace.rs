@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
-use warploom::codegen::build::build_with_points;
+use warploom::codegen::build::{BuildError, build_with_points};
 use warploom::codegen::ir::{Program, Space};
 use warploom::codegen::points::{Held, Points, Source as Of};
 use warploom::interp::buffer::Buffer;
@@ -59,9 +59,10 @@ impl<'a> Page<'a> {
         check_size(&problem, what)?;
         let source = self.target.kernels.schedule.clone().unwrap_or(Source::Search(0));
         let schedule = self.target.kernels.schedule_from(&source, &problem, None)?.0;
-        let built = build_with_points(&problem, &schedule);
-        let (program, points) = built.map_err(|error| backend::unbuilt(problem.pipeline(), error))?;
-        let problem = backend::rewritten(&problem, &schedule)?;
+        let planned = problem.planned(schedule.clone()).map_err(BuildError::from);
+        let built = planned.and_then(|planned| Ok((build_with_points(&planned)?, planned.problem)));
+        let ((program, points), problem) =
+            built.map_err(|error| backend::unbuilt(problem.pipeline(), error))?;
         workload.pipeline = problem.pipeline().clone();
 
         let canvases = canvases(&problem, &program, &points);

@@ -257,7 +257,7 @@ fn one_shot(task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
     let problem = task.subject.problem(bench.device).map_err(|error| error.to_string())?;
     let found = one_shot_without_spills(&problem, task.model, &task.search, &spills, &|_| {});
     let found = found.map_err(|error| error.to_string())?;
-    Ok((found.schedule, Origin::Search, Some(found.predicted_us)))
+    Ok((found.planned.schedule, Origin::Search, Some(found.predicted_us)))
 }
 
 /// Returns an error if measuring or recording is no longer possible.

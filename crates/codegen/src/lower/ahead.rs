@@ -31,7 +31,7 @@ struct Slices {
 
 impl KernelLowering<'_> {
     /// The slice of a nest's array at the position that is being lowered; `None` if there is only one.
-    pub fn slice(&mut self, nest: &NestPlan<'_>, slices: i64) -> Option<NodeId> {
+    pub fn slice(&mut self, nest: &NestPlan, slices: i64) -> Option<NodeId> {
         let first = *self.context.plan.ahead_of(nest).first()?;
         let number = self.slices.get(&first).copied()?;
         let slices = self.builder.int(slices);
@@ -139,7 +139,7 @@ impl KernelLowering<'_> {
             let plan = &self.context.plan.nests[id];
             let Some(footprint) = &plan.footprint else { continue };
             self.allocate(plan);
-            let mut copies = self.elements(plan.nest, footprint)?;
+            let mut copies = self.elements(&plan.nest, footprint)?;
             self.make_asynchronous(&mut copies);
             let copies = if plan.nest.numbers.vector { self.vectors(copies) } else { copies };
             self.note(Place::Nest(id), every_stmt(&copies).count());

@@ -41,7 +41,7 @@ impl From<Layout> for Placement {
 
 impl KernelLowering<'_> {
     /// Allocates the arrays of a nest that lives in the block.
-    pub fn allocate(&mut self, nest: &NestPlan<'_>) {
+    pub fn allocate(&mut self, nest: &NestPlan) {
         let read = read_of(nest.nest.item);
         let mut allocations = self.plan.allocations.iter();
         let Some(allocation) = allocations.find(|allocation| read_of(allocation.item) == read) else {

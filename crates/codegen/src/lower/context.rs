@@ -35,7 +35,7 @@ pub(crate) struct OutputCopy {
 /// The inputs and tables that all passes share.
 pub(crate) struct Context<'a> {
     pub problem: &'a Problem,
-    pub plan: &'a Plan<'a>,
+    pub plan: &'a Plan,
     pub inputs: IdVec<InputId, Vec<FormulaRange>>,
     /// Values of specialised Params. The other Params are read at run time.
     pub fixed: IdVec<ParamId, Option<Value>>,
@@ -58,7 +58,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub fn new(problem: &'a Problem, plan: &'a Plan<'a>, options: Options) -> Context<'a> {
+    pub fn new(problem: &'a Problem, plan: &'a Plan, options: Options) -> Context<'a> {
         let (pipeline, request) = (problem.pipeline(), problem.request());
         let inputs = match problem.sizes() {
             Some(sizes) => sizes.request.inputs.clone(),

@@ -132,7 +132,7 @@ impl KernelLowering<'_> {
             Some(stage) if context.problem.is_idle(stage) => Ok(Vec::new()),
             // Earlier iterations have copied it.
             _ if !context.plan.ahead_of(plan).is_empty() => Ok(Vec::new()),
-            _ => self.nest(plan.nest, footprint),
+            _ => self.nest(&plan.nest, footprint),
         }
     }
 

@@ -76,7 +76,7 @@ pub use error::LowerError;
 /// If a kernel would have too many expressions, exceeds a device limit, or would need more than 32
 /// bits for an index that cannot have them. Lowering a plan that was not [checked](Problem::check)
 /// may fail in other ways.
-pub fn lower(problem: &Problem, plan: &Plan<'_>, options: Options) -> Result<Program, LowerError> {
+pub fn lower(problem: &Problem, plan: &Plan, options: Options) -> Result<Program, LowerError> {
     Ok(lowered(problem, plan, options, Kernels::default())?.0)
 }
 
@@ -87,7 +87,7 @@ pub fn lower(problem: &Problem, plan: &Plan<'_>, options: Options) -> Result<Pro
 /// As for [`lower`].
 pub fn lower_with_points(
     problem: &Problem,
-    plan: &Plan<'_>,
+    plan: &Plan,
     options: Options,
 ) -> Result<(Program, Points), LowerError> {
     let (program, points) = lowered(problem, plan, options, Kernels::with_points())?;
@@ -96,7 +96,7 @@ pub fn lower_with_points(
 
 fn lowered(
     problem: &Problem,
-    plan: &Plan<'_>,
+    plan: &Plan,
     options: Options,
     mut kernels: Kernels,
 ) -> Result<(Program, Option<Points>), LowerError> {

@@ -21,9 +21,9 @@ pub(crate) enum Place {
 pub(crate) struct Places(IdVec<FuncId, Place>);
 
 impl Places {
-    pub fn new(pipeline: &Pipeline, plan: &Plan<'_>) -> Places {
+    pub fn new(pipeline: &Pipeline, plan: &Plan) -> Places {
         let mut places: IdVec<FuncId, Place> = pipeline.funcs().values().map(|_| Place::Nowhere).collect();
-        plan.inlined.iter().for_each(|func| places[*func] = Place::Inlined);
+        plan.inlined.iter().for_each(|func| places[func] = Place::Inlined);
         for nest in plan.nests.values() {
             if let Some(stage) = nest.stage() {
                 places[stage.func] = if plan.is_own(nest) { Place::Root } else { Place::Block };

@@ -63,7 +63,7 @@ impl KernelLowering<'_> {
     /// The thread that holds a point of a Func.
     fn holder(&mut self, func: FuncId, at: &[NodeId]) -> Option<NodeId> {
         let context = self.context;
-        let computes = |nest: &&NestPlan<'_>| nest.stage().is_some_and(|stage| stage.func == func);
+        let computes = |nest: &&NestPlan| nest.stage().is_some_and(|stage| stage.func == func);
         let nests = context.plan.nests.slice(self.plan.nests.clone());
         let footprint = nests.iter().find(computes)?.footprint.as_ref()?;
         let (start, mut thread, mut distance) = (self.placed(&footprint.points), self.builder.int(0), 1);

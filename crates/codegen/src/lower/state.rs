@@ -111,7 +111,7 @@ pub(crate) struct GridAxis {
 pub(crate) struct KernelLowering<'a> {
     pub context: &'a Context<'a>,
     pub builder: Builder,
-    pub plan: &'a KernelPlan<'a>,
+    pub plan: &'a KernelPlan,
     pub arrays: IdVec<ArrayId, Array>,
     pub inlined: AHashMap<InlinedAt, NodeId>,
     pub shuffles: Shuffles,

@@ -3,10 +3,11 @@
 use std::fmt::Display;
 
 use thiserror::Error;
-use warploom_codegen::build::{BuildError, build};
+use warploom_codegen::build::{BuildError, build_planned};
 use warploom_codegen::cuda::{Build, describe, print};
 use warploom_codegen::ir::Program;
-use warploom_plan::Problem;
+use warploom_codegen::lower::Options;
+use warploom_plan::{PlanError, Problem};
 use warploom_schedule::Schedule;
 use warploom_target::program::Code;
 
@@ -49,17 +50,16 @@ fn of_schedule(problem: &Problem, input: &str, kind: Kind) -> Result<String, Ans
         (Err(errors), _) => return Err(AnswerError::Unreadable { expected, errors: errors.to_string() }),
         (Ok(schedule), _) => schedule,
     };
-    let problem = &problem.rewritten(&schedule.rewrites).map_err(BuildError::from)?;
-    let plan = match (problem.check(&schedule), kind) {
-        (Err(violations), Kind::Violations) => return Ok(listed(&violations)),
-        (Err(violations), _) => {
+    let planned = match (problem.planned(schedule), kind) {
+        (Err(PlanError::Illegal(violations)), Kind::Violations) => return Ok(listed(&violations)),
+        (Err(PlanError::Illegal(violations)), _) => {
             return Err(AnswerError::Illegal { expected, violations: listed(&violations) });
         }
-        (Ok(plan), _) => plan,
+        (planned, _) => planned.map_err(BuildError::from)?,
     };
-    match of_program(&build(problem, &schedule)?, kind) {
+    match of_program(&build_planned(&planned, Options::default())?, kind) {
         Some(text) => text,
-        None if kind == Kind::Plan => Ok(plan_text(problem, &plan)),
+        None if kind == Kind::Plan => Ok(plan_text(&planned.problem, &planned.plan)),
         None => Err(AnswerError::Legal(expected)),
     }
 }

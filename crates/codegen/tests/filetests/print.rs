@@ -14,7 +14,7 @@ use warploom_plan::{
 use warploom_schedule::{Item, LoopKind, ReductionTile, Storage};
 
 /// The text of a plan.
-pub fn plan_text(problem: &Problem, plan: &Plan<'_>) -> String {
+pub fn plan_text(problem: &Problem, plan: &Plan) -> String {
     let mut printer = Printer { problem, plan, depth: 0, text: String::new() };
     printer.launches(plan.launches.body());
     printer.text
@@ -22,7 +22,7 @@ pub fn plan_text(problem: &Problem, plan: &Plan<'_>) -> String {
 
 struct Printer<'a> {
     problem: &'a Problem,
-    plan: &'a Plan<'a>,
+    plan: &'a Plan,
     depth: usize,
     text: String,
 }

@@ -41,7 +41,7 @@ const USUAL_ROWS: usize = 8;
 pub(crate) struct Items<'s> {
     pub featurizer: &'s Featurizer,
     pub problem: &'s Problem,
-    pub plan: &'s Plan<'s>,
+    pub plan: &'s Plan,
     /// The only block of each kernel to analyse, by its index along each tile; `None` for all
     /// blocks.
     pub chosen: Option<&'s IdVec<KernelId, Vec<i64>>>,
@@ -54,7 +54,7 @@ pub(crate) struct Items<'s> {
 impl<'s> Items<'s> {
     pub fn new(
         featurizer: &'s Featurizer,
-        plan: &'s Plan<'s>,
+        plan: &'s Plan,
         chosen: Option<&'s IdVec<KernelId, Vec<i64>>>,
     ) -> Items<'s> {
         Items {
@@ -102,7 +102,7 @@ impl<'s> Items<'s> {
 
 /// The fraction of a kernel's blocks that the edge of its stage cuts along a dimension whose points
 /// are unrolled.
-fn cut_blocks(problem: &Problem, plan: &Plan<'_>, kernel: &KernelPlan<'_>) -> f64 {
+fn cut_blocks(problem: &Problem, plan: &Plan, kernel: &KernelPlan) -> f64 {
     // The kernel's own stage is its last nest.
     let own = plan.nests.slice(kernel.nests.clone()).last();
     let serial = own.and_then(|own| own.nest.mapping.tiles()).map_or(&[][..], |tiles| &tiles.serial);
@@ -118,7 +118,7 @@ fn cut_blocks(problem: &Problem, plan: &Plan<'_>, kernel: &KernelPlan<'_>) -> f6
 pub(crate) struct Block<'k, 's> {
     pub items: &'k mut Items<'s>,
     pub id: KernelId,
-    pub plan: &'s KernelPlan<'s>,
+    pub plan: &'s KernelPlan,
     pub units: Units,
     pub shape: KernelShape,
     /// Iterations of the loops inside the block that enclose the nest.
@@ -189,7 +189,7 @@ impl<'k, 's> Block<'k, 's> {
             // So many blocks fit anyway, by this estimate: nothing that a model sees depends on the number.
             numbers.blocks = None;
         }
-        let nests = self.items.plan.nests_of(self.id).iter().map(|nest| nest.nest);
+        let nests = self.items.plan.nests_of(self.id).iter().map(|nest| &*nest.nest);
         let mut features = KernelFeatures {
             launches: self.shape.launches,
             blocks: self.shape.blocks,
@@ -315,7 +315,7 @@ impl<'k, 's> Block<'k, 's> {
 
     /// A stage with the Funcs that are inlined into it, as blocks away from the edges of the grid run it.
     pub fn flat(&self, stage: StageRef, walk: &Walk) -> Arc<Flat> {
-        let (stage, inlined) = (self.items.problem.stage_id(stage), self.items.plan.inlined);
+        let (stage, inlined) = (self.items.problem.stage_id(stage), &self.items.plan.inlined);
         let flat = self.items.featurizer.flat(stage, inlined, false);
         if flat.edges.is_empty() || !self.is_away_from(&flat.edges, walk) {
             return flat;

@@ -94,7 +94,7 @@ struct Prediction {
 fn predict(problem: &Problem, schedule: &Schedule) -> Vec<Prediction> {
     let (featurizer, mut predictions) = (Featurizer::new(problem), Vec::new());
     for item in &schedule.root {
-        let plan = problem.plan_of(&schedule.inlined, [item]);
+        let plan = problem.plan_of(&schedule.inlined_set(), [item]);
         let (blocks, features) = (featurizer.middle_block(&plan), featurizer.features(&plan));
         for ((kernel, (numbers, arrays)), features) in plan.kernels.values().zip(blocks).zip(features) {
             if !arrays.is_empty() {

@@ -14,7 +14,7 @@ impl Coverage {
     /// Counts the rewrites of a schedule, which `plan` resolves. A rewrite that divides values counts if there are
     /// several groups and the last one is cut; any rewrite counts if a kernel with several blocks computes what it
     /// made.
-    pub(super) fn add_rewrites(&mut self, problem: &Problem, schedule: &Schedule, plan: &Plan<'_>) {
+    pub(super) fn add_rewrites(&mut self, problem: &Problem, schedule: &Schedule, plan: &Plan) {
         for (done, rewrite) in schedule.rewrites.iter().enumerate() {
             let Ok(before) = problem.rewritten(&schedule.rewrites[..done]) else { continue };
             let divides = division(rewrite).is_none_or(|(var, by)| is_ragged(&before, var, by));
@@ -48,7 +48,7 @@ fn has_several_blocks(
     before: &Problem,
     problem: &Problem,
     schedule: &Schedule,
-    plan: &Plan<'_>,
+    plan: &Plan,
 ) -> bool {
     let Ok(after) = rewrite.apply(before.pipeline()) else { return false };
     let Ok(whole) = problem.rewritten(&schedule.rewrites) else { return false };

@@ -31,7 +31,7 @@ impl Coverage {
 struct Survey<'a> {
     facts: &'a Facts<'a>,
     schedule: &'a Schedule,
-    plan: Plan<'a>,
+    plan: Plan,
 }
 
 /// A decision, whether it was possible, and whether it was taken.
@@ -116,10 +116,10 @@ impl<'a> Survey<'a> {
 
     /// Counts the Funcs that threads exchange within warps.
     fn shuffles(&self, coverage: &mut Coverage) {
-        let whole = |kernel: &&KernelPlan<'_>| kernel.threads.is_multiple_of(WARP.into());
+        let whole = |kernel: &&KernelPlan| kernel.threads.is_multiple_of(WARP.into());
         for kernel in self.plan.kernels.values().filter(whole) {
             for array in kernel.allocations.iter().filter(|array| array.item.stage().is_some()) {
-                let mut nests = self.plan.nests.slice(kernel.nests.clone()).iter().map(|info| info.nest);
+                let mut nests = self.plan.nests.slice(kernel.nests.clone()).iter().map(|info| &info.nest);
                 let first = nests.find(|nest| nest.item == array.item);
                 if first.is_some_and(|nest| nest.storage.is_shared() && !nest.mapping.is_flat()) {
                     coverage.shuffles.record(array.in_warps);
@@ -129,14 +129,14 @@ impl<'a> Survey<'a> {
     }
 
     /// Whether atomics could update the points of a nest.
-    fn can_be_atomic(&self, info: &NestPlan<'_>) -> bool {
+    fn can_be_atomic(&self, info: &NestPlan) -> bool {
         let update = info.stage().and_then(|stage| self.facts.problem.atomic_update(stage));
         update.is_some() && !info.nest.storage.is_private()
     }
 
     /// Whether lanes of a nest could share what it has in registers: its warps are rows of threads, and there is more than one
     /// lane with points.
-    fn can_share_lanes(&self, info: &NestPlan<'_>) -> bool {
+    fn can_share_lanes(&self, info: &NestPlan) -> bool {
         let Some([first, ..]) = info.footprint.as_ref().and_then(|nest| nest.threads.as_deref()) else {
             return false;
         };
@@ -147,7 +147,7 @@ impl<'a> Survey<'a> {
 
     /// Whether asynchronous copies of a nest would be put to the test: at least three slices, the last of them cut, in a
     /// kernel with several blocks.
-    fn tests_async(&self, info: &NestPlan<'_>) -> bool {
+    fn tests_async(&self, info: &NestPlan) -> bool {
         let several = self.plan.kernels[info.kernel].blocks.iter().any(|count| *count > 1);
         let innermost = self.over_loops(info).iter().rev().find(|id| self.plan.loops[**id].count > 1);
         let tested = innermost.is_some_and(|id| {
@@ -159,24 +159,24 @@ impl<'a> Survey<'a> {
     }
 
     /// The nests that read a Func or input.
-    fn readers(&self, what: Source) -> Vec<&NestPlan<'_>> {
-        let reads = |info: &&NestPlan<'_>| self.facts.reads(self.schedule, info.nest, what);
+    fn readers(&self, what: Source) -> Vec<&NestPlan> {
+        let reads = |info: &&NestPlan| self.facts.reads(self.schedule, &info.nest, what);
         self.plan.nests.values().filter(reads).collect()
     }
 
     /// The loops over the block around a nest.
-    fn over_loops<'n>(&self, info: &'n NestPlan<'_>) -> &'n [LoopId] {
+    fn over_loops<'n>(&self, info: &'n NestPlan) -> &'n [LoopId] {
         &info.loops[self.plan.kernels[info.kernel].around.len()..]
     }
 
     /// Whether some nests are in a common loop over the block.
-    fn share_over_loop(&self, nests: &[&NestPlan<'_>]) -> bool {
+    fn share_over_loop(&self, nests: &[&NestPlan]) -> bool {
         let first = nests.first().and_then(|info| self.over_loops(info).first());
         first.is_some() && nests.iter().all(|info| self.over_loops(info).first() == first)
     }
 
     /// Whether a nest is in a loop over the block that belongs to another stage.
-    fn is_in_over_loop(&self, info: &NestPlan<'_>) -> bool {
+    fn is_in_over_loop(&self, info: &NestPlan) -> bool {
         let foreign = |number: &LoopId| Some(self.plan.loops[*number].tile.stage) != info.stage();
         self.over_loops(info).iter().any(foreign)
     }
@@ -194,7 +194,7 @@ impl<'a> Survey<'a> {
             let info = self.plan.nests.values().find(|info| info.stage() == Some(stage));
             let own = info.is_some_and(|info| self.plan.is_own(info));
             let info = info.filter(|_| !own);
-            let is = |how: fn(&Nest) -> bool| info.is_some_and(|info| how(info.nest));
+            let is = |how: fn(&Nest) -> bool| info.is_some_and(|info| how(&info.nest));
             let (shared, flat) = (is(|nest| nest.storage.is_shared()), is(|nest| nest.mapping.is_flat()));
             let private = is(|nest| nest.storage.is_private());
             let over = info.is_some_and(|info| self.is_in_over_loop(info));
@@ -214,7 +214,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Whether every reader has threads, and no thread reads what another one would compute.
-    fn can_be_private(&self, func: FuncId, readers: &[&NestPlan<'_>]) -> bool {
+    fn can_be_private(&self, func: FuncId, readers: &[&NestPlan]) -> bool {
         readers.iter().all(|info| {
             let nest = info.footprint.as_ref().and_then(|nest| nest.threads.as_ref());
             let (Some(threads), Some(stage)) = (nest, info.stage()) else { return false };
@@ -264,8 +264,8 @@ impl<'a> Survey<'a> {
     }
 
     /// The decisions about the block tiles of a kernel.
-    fn blocks(&self, info: &NestPlan<'_>, stage: StageRef) -> [Found; 3] {
-        let kernel = self.plan.kernels[info.kernel].kernel;
+    fn blocks(&self, info: &NestPlan, stage: StageRef) -> [Found; 3] {
+        let kernel = &self.plan.kernels[info.kernel].kernel;
         let extent = |kind: LoopKind| self.facts.problem.loop_range(Item::Stage(stage), kind).extent;
         let pure = self.facts.problem.loops(Item::Stage(stage)).into_iter();
         let extents: Vec<i64> = pure.filter(|kind| is_pure(*kind)).map(extent).collect();
@@ -284,7 +284,7 @@ impl<'a> Survey<'a> {
     }
 
     /// The decisions about how threads share a nest.
-    fn mapping(&self, info: &NestPlan<'_>, nest: &NestFootprint) -> [Found; 7] {
+    fn mapping(&self, info: &NestPlan, nest: &NestFootprint) -> [Found; 7] {
         let extents = self.facts.problem.loops(info.nest.item).into_iter().filter_map(|kind| match kind {
             LoopKind::Pure(d) => Some(nest.points.dims[d].extent()),
             LoopKind::Reduction(_) => None,
@@ -310,7 +310,7 @@ impl<'a> Survey<'a> {
     }
 
     /// The decisions about the reduction variables of a stage.
-    fn reductions(&self, info: &NestPlan<'_>, nest: &NestFootprint, stage: StageRef) -> [Found; 9] {
+    fn reductions(&self, info: &NestPlan, nest: &NestFootprint, stage: StageRef) -> [Found; 9] {
         let domain = self.facts.domain(stage);
         let reduces = domain.iter().any(|extent| *extent > 1);
         let own = self.plan.is_own(info);
@@ -351,7 +351,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Whether a reduction loop runs outside one that the definition has outside it.
-    fn is_reordered(&self, info: &NestPlan<'_>, nest: &NestFootprint, stage: StageRef) -> bool {
+    fn is_reordered(&self, info: &NestPlan, nest: &NestFootprint, stage: StageRef) -> bool {
         let own = info.loops.iter().filter(|number| self.plan.loops[**number].tile.stage == stage);
         let own = own.filter(|number| self.plan.loops[**number].count > 1);
         let mut order: Vec<usize> = own.map(|number| self.plan.loops[*number].tile.var).collect();
@@ -393,13 +393,13 @@ impl<'a> Survey<'a> {
     }
 }
 
-fn in_one_kernel(nests: &[&NestPlan<'_>]) -> bool {
+fn in_one_kernel(nests: &[&NestPlan]) -> bool {
     let first = nests.first().map(|info| info.kernel);
     first.is_some() && nests.iter().all(|info| Some(info.kernel) == first)
 }
 
 /// Whether a nest has Funcs in registers and unrolled rows of points.
-fn can_slide(info: &NestPlan<'_>) -> bool {
+fn can_slide(info: &NestPlan) -> bool {
     let Some(nest) = info.footprint.as_ref().filter(|_| !info.nest.registers.is_empty()) else {
         return false;
     };
@@ -410,7 +410,7 @@ fn can_slide(info: &NestPlan<'_>) -> bool {
 }
 
 /// Whether a nest has unrolled points in several rounds, which could interleave.
-fn can_interleave(info: &NestPlan<'_>) -> bool {
+fn can_interleave(info: &NestPlan) -> bool {
     let axes = info.footprint.iter().flat_map(|nest| nest.axes_of(AxisKind::Round));
     let mut rounds = axes.filter(|axis| is_pure(axis.dim));
     info.nest.mapping.unrolls() && info.nest.registers.is_empty() && rounds.any(|axis| axis.count > 1)

@@ -20,7 +20,7 @@ const FIRST_MAJOR: u32 = 8;
 
 impl Checker<'_> {
     /// Checks a nest that copies asynchronously.
-    pub(super) fn asynchronous(&mut self, nest: &NestPlan<'_>, depth: u32) {
+    pub(super) fn asynchronous(&mut self, nest: &NestPlan, depth: u32) {
         let (least, most) = ASYNC_DEPTHS;
         let item = || self.names.of_item(nest.nest.item);
         let rule = match (least..=most).contains(&depth) {
@@ -41,12 +41,12 @@ impl Problem {
     }
 
     /// Whether a nest could copy asynchronously.
-    pub fn can_be_async(&self, plan: &Plan<'_>, nest: &NestPlan<'_>) -> bool {
+    pub fn can_be_async(&self, plan: &Plan, nest: &NestPlan) -> bool {
         self.async_rule(plan, nest, String::new).is_none()
     }
 
     /// The rule that keeps a nest from copying asynchronously.
-    fn async_rule(&self, plan: &Plan<'_>, nest: &NestPlan<'_>, item: impl Fn() -> String) -> Option<Rule> {
+    fn async_rule(&self, plan: &Plan, nest: &NestPlan, item: impl Fn() -> String) -> Option<Rule> {
         let in_loop = nest.loops.len() > plan.kernels[nest.kernel].around.len();
         if !nest.nest.storage.is_shared() || !in_loop {
             return Some(Rule::AsyncPlace { item: item() });
@@ -64,9 +64,9 @@ impl Problem {
     }
 
     /// Whether a nest copies from global memory that its own kernel only reads.
-    fn copies_from_global(&self, plan: &Plan<'_>, nest: &NestPlan<'_>) -> bool {
+    fn copies_from_global(&self, plan: &Plan, nest: &NestPlan) -> bool {
         let Item::Stage(stage) = nest.nest.item else { return true };
-        match self.copied(stage, |func| plan.inlined.contains(&func)) {
+        match self.copied(stage, |func| plan.inlined.contains(func)) {
             None => false,
             Some(Read::Input(input)) => {
                 let mut nests = plan.nests_of(nest.kernel).iter();

@@ -12,7 +12,7 @@ use crate::warps::WARP;
 
 impl Checker<'_> {
     /// Checks a nest with `lanes`.
-    pub(super) fn lanes(&mut self, nest: &NestPlan<'_>) {
+    pub(super) fn lanes(&mut self, nest: &NestPlan) {
         let item = self.names.of_item(nest.nest.item);
         if nest.nest.registers.is_empty() {
             return self.report(&nest.path, Rule::LanesFuncs { item });
@@ -40,7 +40,7 @@ impl Checker<'_> {
     /// The rule that keeps lanes from sharing a Func.
     fn shared_by_lanes(
         &self,
-        nest: &NestPlan<'_>,
+        nest: &NestPlan,
         footprint: &NestFootprint,
         lane: LoopKind,
         func: FuncId,

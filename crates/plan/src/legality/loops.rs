@@ -28,8 +28,8 @@ impl Checker<'_> {
     }
 
     /// Whether the blocks of a kernel update their own stage by atomics, which may meet at a point.
-    fn has_atomics(&self, kernel: &KernelPlan<'_>) -> bool {
-        let own = |nest: &NestPlan<'_>| nest.stage() == Some(kernel.kernel.stage);
+    fn has_atomics(&self, kernel: &KernelPlan) -> bool {
+        let own = |nest: &NestPlan| nest.stage() == Some(kernel.kernel.stage);
         let nests = self.plan.nests.slice(kernel.nests.clone()).iter();
         nests.rev().any(|nest| own(nest) && nest.nest.numbers.atomic)
     }
@@ -81,7 +81,7 @@ impl Checker<'_> {
         }
     }
 
-    fn nest_loops(&mut self, nest: &NestPlan<'_>) {
+    fn nest_loops(&mut self, nest: &NestPlan) {
         let item = nest.nest.item;
         if let Some(tiles) = nest.nest.mapping.tiles() {
             self.tiles(&nest.path, item, &tiles.threads);
@@ -100,7 +100,7 @@ impl Checker<'_> {
     }
 
     /// Checks that a reduction variable is divided by at most one loop around the nest or by the block.
-    fn divided_once(&mut self, nest: &NestPlan<'_>, stage: StageRef) {
+    fn divided_once(&mut self, nest: &NestPlan, stage: StageRef) {
         let mut taken: SmallVec<[usize; 4]> = SmallVec::new();
         if self.plan.is_own(nest) {
             let block = self.plan.kernels[nest.kernel].kernel.block.iter();
@@ -153,7 +153,7 @@ impl Checker<'_> {
     }
 
     /// Checks that reduction loops run in the order of their definition, or in an equivalent order.
-    fn reduction_order(&mut self, nest: &NestPlan<'_>, stage: StageRef) {
+    fn reduction_order(&mut self, nest: &NestPlan, stage: StageRef) {
         let variables = self.names.stage_decl(stage).domain.len();
         if variables < 2 {
             return;
@@ -182,7 +182,7 @@ impl Checker<'_> {
 
     /// The reduction variables of a stage in loop order, outermost first, and whether each runs in
     /// parallel there. Loops with a single value are omitted; a divided variable appears once per loop.
-    fn loop_order(&self, nest: &NestPlan<'_>, stage: StageRef) -> Vec<(usize, bool)> {
+    fn loop_order(&self, nest: &NestPlan, stage: StageRef) -> Vec<(usize, bool)> {
         let one_point = ThreadTiles::default();
         let tiles = nest.nest.mapping.tiles().unwrap_or(&one_point);
         let kernel = &self.plan.kernels[nest.kernel];

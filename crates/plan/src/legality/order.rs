@@ -28,7 +28,7 @@ impl Checker<'_> {
         }
     }
 
-    fn reader(&mut self, position: NestId, nest: &NestPlan<'_>, stage: StageRef, func: FuncId) {
+    fn reader(&mut self, position: NestId, nest: &NestPlan, stage: StageRef, func: FuncId) {
         let consumer = || self.stage_name(stage);
         if let Some((holder, i)) = self.registers_of(func).next() {
             // Registers below a staged input are reported elsewhere.
@@ -62,9 +62,9 @@ impl Checker<'_> {
     /// The rule broken by the loops around a producer, as seen from its consumer.
     fn loops_between(
         &self,
-        producer: &NestPlan<'_>,
+        producer: &NestPlan,
         made: StageRef,
-        consumer: &NestPlan<'_>,
+        consumer: &NestPlan,
         reader: StageRef,
     ) -> Option<Rule> {
         let variable = |number: LoopId| {
@@ -86,7 +86,7 @@ impl Checker<'_> {
         Some(Rule::NotEnclosing { producer, consumer, variable })
     }
 
-    fn staged_input(&mut self, position: NestId, nest: &NestPlan<'_>) {
+    fn staged_input(&mut self, position: NestId, nest: &NestPlan) {
         let names = self.names;
         let item = || names.of_item(nest.nest.item);
         for (i, func) in nest.nest.registers.iter().enumerate() {
@@ -108,7 +108,7 @@ impl Checker<'_> {
     }
 
     /// Checks Funcs in registers: their shape, and that each comes before its readers.
-    fn registers(&mut self, nest: &NestPlan<'_>) {
+    fn registers(&mut self, nest: &NestPlan) {
         for (i, &func) in nest.nest.registers.iter().enumerate() {
             let path = nest.path.child(i);
             if let Some(stage) = self.problem.func(func).moving_stage {
@@ -132,7 +132,7 @@ impl Checker<'_> {
     /// Checks that the stages of a Func follow each other and can share an array.
     fn stages(&mut self, func: FuncId) {
         let first_of = |stage: StageRef| self.nests_of(func).find(|(_, nest)| nest.stage() == Some(stage));
-        let placed: SmallVec<[(NestId, &NestPlan<'_>); 4]> =
+        let placed: SmallVec<[(NestId, &NestPlan); 4]> =
             self.problem.stages_of(func).filter_map(first_of).collect();
         for pair in placed.windows(2) {
             let [(before, earlier), (after, later)] = pair else { continue };
@@ -144,7 +144,7 @@ impl Checker<'_> {
                 continue;
             }
             let home =
-                |nest: &NestPlan<'_>| (!self.plan.is_own(nest)).then_some((nest.kernel, nest.nest.storage));
+                |nest: &NestPlan| (!self.plan.is_own(nest)).then_some((nest.kernel, nest.nest.storage));
             let together = home(earlier) == home(later)
                 && self.plan.foreign_loops(earlier) == self.plan.foreign_loops(later);
             if !together {

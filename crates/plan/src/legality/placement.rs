@@ -28,9 +28,9 @@ impl Checker<'_> {
 
     /// Checks the places of the Funcs that occur here, and that all inlined Funcs can be inlined.
     pub(super) fn present_places(&mut self) {
-        let wrong = self.plan.inlined.iter().find(|func| !self.problem.func(**func).can_be_inlined());
+        let wrong = self.plan.inlined.iter().find(|func| !self.problem.func(*func).can_be_inlined());
         if let Some(func) = wrong {
-            self.inlined(*func);
+            self.inlined(func);
         }
         for func in self.present() {
             if self.is_inlined(func) {
@@ -134,7 +134,7 @@ impl Checker<'_> {
         }
     }
 
-    fn nest_storage(&mut self, nest: &NestPlan<'_>) {
+    fn nest_storage(&mut self, nest: &NestPlan) {
         let item = || self.names.of_item(nest.nest.item);
         match (nest.nest.item, nest.nest.storage) {
             (Item::Stage(_), Storage::Global) if self.plan.is_own(nest) => {}

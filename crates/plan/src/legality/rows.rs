@@ -9,7 +9,7 @@ use crate::plan::NestPlan;
 
 impl Checker<'_> {
     /// Checks a nest that slides.
-    pub(super) fn slide(&mut self, nest: &NestPlan<'_>) {
+    pub(super) fn slide(&mut self, nest: &NestPlan) {
         let item = self.names.of_item(nest.nest.item);
         let tiles = nest.nest.mapping.tiles().filter(|tiles| tiles.unroll);
         let first = tiles.and_then(|tiles| tiles.serial.first());

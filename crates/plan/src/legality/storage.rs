@@ -108,7 +108,7 @@ impl Checker<'_> {
 
     /// Checks that a nest can use atomics: an update that is exact in any order, in memory that threads
     /// share.
-    fn atomic(&mut self, nest: &NestPlan<'_>) {
+    fn atomic(&mut self, nest: &NestPlan) {
         let item = self.names.of_item(nest.nest.item);
         let update = nest.stage().and_then(|stage| self.problem.atomic_update(stage));
         if update.is_none() {
@@ -120,7 +120,7 @@ impl Checker<'_> {
 
     /// Checks that the points of a nest can interleave: they are unrolled, and nothing is computed for all points of a
     /// thread at once.
-    fn interleave(&mut self, nest: &NestPlan<'_>) {
+    fn interleave(&mut self, nest: &NestPlan) {
         let item = self.names.of_item(nest.nest.item);
         if !nest.nest.mapping.unrolls() {
             self.report(&nest.path, Rule::InterleaveLoops { item });
@@ -130,19 +130,19 @@ impl Checker<'_> {
     }
 
     /// Checks that a thread has adjacent unrolled points in tiles that start at multiples of their number.
-    fn vector(&mut self, nest: &NestPlan<'_>) {
+    fn vector(&mut self, nest: &NestPlan) {
         let item = self.names.of_item(nest.nest.item);
         let numbers = nest.nest.numbers;
         let others = [("lanes", numbers.lanes), ("slide", numbers.slide)];
         if let Some((other, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
             self.report(&nest.path, Rule::VectorWith { item, other });
-        } else if !has_pairs(nest.nest) {
+        } else if !has_pairs(&nest.nest) {
             self.report(&nest.path, Rule::VectorPoints { item });
         }
     }
 
     /// A word about the rows of an array belongs to the first stage of an array with rows in shared memory.
-    fn rows(&mut self, nest: &NestPlan<'_>, word: &'static str) {
+    fn rows(&mut self, nest: &NestPlan, word: &'static str) {
         let same = |item: Item| read_of(item) == read_of(nest.nest.item);
         let first = self.plan.nests_of(nest.kernel).iter().find(|other| same(other.nest.item));
         let array = self.plan.kernels[nest.kernel].allocations.iter().find(|array| same(array.item));
@@ -162,7 +162,7 @@ impl Checker<'_> {
         }
     }
 
-    fn nest_threads(&mut self, nest: &NestPlan<'_>, footprint: &NestFootprint) {
+    fn nest_threads(&mut self, nest: &NestPlan, footprint: &NestFootprint) {
         let limit = u64::from(self.problem.device().threads.per_block);
         if let Some(threads) = footprint.thread_count().filter(|threads| *threads > limit) {
             let (item, device) = (self.names.of_item(nest.nest.item), self.problem.device().name.clone());
@@ -184,7 +184,7 @@ impl Checker<'_> {
         }
     }
 
-    fn register_sizes(&mut self, nest: &NestPlan<'_>, footprint: &NestFootprint) {
+    fn register_sizes(&mut self, nest: &NestPlan, footprint: &NestFootprint) {
         for (i, &func) in nest.nest.registers.iter().enumerate() {
             let Some(RegisterFootprint { thread, .. }) = footprint.registers.get(&func) else { continue };
             let points = &thread.points;
@@ -210,7 +210,7 @@ impl Checker<'_> {
     }
 
     /// Checks a private stage: every thread reads only what it wrote itself.
-    fn private(&mut self, position: NestId, nest: &NestPlan<'_>) {
+    fn private(&mut self, position: NestId, nest: &NestPlan) {
         let Some(stage) = nest.stage() else { return };
         if nest.nest.mapping.is_flat() {
             return self.report(&nest.path, Rule::PrivateFlat { stage: self.stage_name(stage) });

@@ -56,7 +56,7 @@ impl Generator<'_> {
     pub(super) fn vector_copies(&mut self) {
         let plan = self.facts.problem.plan(&self.schedule);
         let is_even = |extents: &Vec<i64>| extents.first().is_some_and(|extent| extent % 2 == 0);
-        let place = |info: &NestPlan<'_>| {
+        let place = |info: &NestPlan| {
             let extents = info.footprint.as_ref()?.points.extents();
             let place = (plan.kernels[info.kernel].kernel.stage, info.nest.item);
             Some((place, Some(extents).filter(is_even)?))
@@ -163,10 +163,10 @@ impl Generator<'_> {
     /// What `of` gives for the nests that could copy asynchronously, with their kernels.
     fn possible<T>(
         &self,
-        of: impl Fn(&NestPlan<'_>, &dyn Fn(LoopId) -> ReductionTile, Item) -> Option<T>,
+        of: impl Fn(&NestPlan, &dyn Fn(LoopId) -> ReductionTile, Item) -> Option<T>,
     ) -> Vec<(StageRef, T)> {
         let plan = self.facts.problem.plan(&self.schedule);
-        let tile = |id: LoopId| plan.loops[id].tile.clone();
+        let tile = |id: LoopId| plan.loops[id].tile;
         let nests = plan.nests.values().filter(|info| self.facts.problem.can_be_async(&plan, info));
         let found = nests.filter_map(|info| {
             Some((plan.kernels[info.kernel].kernel.stage, of(info, &tile, info.nest.item)?))

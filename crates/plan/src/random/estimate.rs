@@ -75,7 +75,7 @@ impl<'a> Estimator<'a> {
         self.problem.stage_id(stage)
     }
 
-    pub fn work(&self, plan: &Plan<'_>) -> f64 {
+    pub fn work(&self, plan: &Plan) -> f64 {
         let dag = self.problem.dag();
         let mut evaluations: IdVec<StageId, f64> = dag.stages().values().map(|_| 0.0).collect();
         let mut copies = 0.0;
@@ -94,7 +94,8 @@ impl<'a> Estimator<'a> {
             }
         }
         // Consumers come first, so the counts of an inlined Func's consumers are complete.
-        for func in plan.inlined.iter().rev() {
+        let inlined: Vec<FuncId> = plan.inlined.iter().collect();
+        for func in inlined.iter().rev() {
             let consumers = dag.nodes()[dag.func_node(*func)].consumers.iter();
             let edges = consumers.map(|edge| &dag.edges()[*edge]);
             let times: f64 = edges.map(|edge| edge.calls as f64 * evaluations[edge.consumer]).sum();
@@ -105,7 +106,7 @@ impl<'a> Estimator<'a> {
 
     /// How often a nest runs, over all blocks and iterations. Partial tiles at the border count as
     /// fractions.
-    fn runs(&self, plan: &Plan<'_>, info: &NestPlan<'_>, nest: &NestFootprint) -> f64 {
+    fn runs(&self, plan: &Plan, info: &NestPlan, nest: &NestFootprint) -> f64 {
         let kernel = &plan.kernels[info.kernel];
         let tiles = kernel.kernel.block.iter().zip(&kernel.blocks).map(|(tile, count)| {
             let extent = self.problem.loop_range(Item::Stage(kernel.kernel.stage), tile.dim).extent;
@@ -130,7 +131,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// The number of tiles of points that threads compute per run of a nest.
-    fn thread_tiles(&self, info: &NestPlan<'_>, nest: &NestFootprint) -> f64 {
+    fn thread_tiles(&self, info: &NestPlan, nest: &NestFootprint) -> f64 {
         let named = |kind: LoopKind| nest.threads.iter().flatten().find(|dim| dim.dim == kind);
         let tiles = self.problem.loops(info.nest.item).into_iter().map(|kind| match (kind, named(kind)) {
             (LoopKind::Pure(_), Some(dim)) => blocks(dim.extent, dim.serial),
@@ -148,7 +149,7 @@ impl<'a> Estimator<'a> {
         domain.iter().map(|range| range.extent.max(1) as f64).product()
     }
 
-    pub fn size(&self, plan: &Plan<'_>) -> u64 {
+    pub fn size(&self, plan: &Plan) -> u64 {
         let nodes = self.inlined_nodes(plan);
         let kernels = plan.kernels.values().map(|kernel| {
             let nests = plan.nests.slice(kernel.nests.clone()).iter();
@@ -163,7 +164,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// Nodes of a nest and of the Funcs in its registers, with unrolled loops expanded.
-    fn nest_nodes(&self, info: &NestPlan<'_>, nodes: &IdVec<StageId, u64>) -> u64 {
+    fn nest_nodes(&self, info: &NestPlan, nodes: &IdVec<StageId, u64>) -> u64 {
         let Some(nest) = &info.footprint else { return 0 };
         let own = match info.nest.item {
             Item::Stage(stage) => nodes[self.stage_id(stage)],
@@ -177,14 +178,14 @@ impl<'a> Estimator<'a> {
     }
 
     /// Nodes of each stage after inlining.
-    fn inlined_nodes(&self, plan: &Plan<'_>) -> IdVec<StageId, u64> {
+    fn inlined_nodes(&self, plan: &Plan) -> IdVec<StageId, u64> {
         let dag = self.problem.dag();
         let mut nodes: IdVec<StageId, u64> = IdVec::new();
         // Producers come first.
         for (id, stage) in dag.stages().iter() {
             let edges = stage.producers.iter().map(|edge| &dag.edges()[*edge]);
             let inlined = edges.filter_map(|edge| match dag.nodes()[edge.producer].source {
-                Source::Func(func) if plan.inlined.contains(&func) => {
+                Source::Func(func) if plan.inlined.contains(func) => {
                     Some(nodes[self.stages_of(func)[0]].saturating_mul(edge.calls))
                 }
                 _ => None,
@@ -203,7 +204,7 @@ fn moves(nest: &NestFootprint, symbol: Symbol) -> bool {
 }
 
 /// The number of unrolled copies of a nest's body in its kernel.
-pub(super) fn unrolled(info: &NestPlan<'_>) -> u64 {
+pub(super) fn unrolled(info: &NestPlan) -> u64 {
     let axes = info.footprint.iter().flat_map(|nest| &nest.axes);
     axes.filter(|axis| axis.unrolled).fold(1, |points: u64, axis| points.saturating_mul(axis.count as u64))
 }

@@ -118,10 +118,10 @@ impl Generator<'_> {
     pub(super) fn spread(&mut self, kernel: StageRef, item: Item) {
         let plan = self.facts.problem.plan(&self.schedule);
         let own =
-            |nest: &&NestPlan<'_>| nest.nest.item == item && plan.kernels[nest.kernel].kernel.stage == kernel;
+            |nest: &&NestPlan| nest.nest.item == item && plan.kernels[nest.kernel].kernel.stage == kernel;
         let found = plan.nests.values().find(own).and_then(|info| Some((info, info.footprint.as_ref()?)));
         let Some((info, nest)) = found else { return };
-        let loops: Vec<ReductionTile> = info.loops.iter().map(|id| plan.loops[*id].tile.clone()).collect();
+        let loops: Vec<ReductionTile> = info.loops.iter().map(|id| plan.loops[*id].tile).collect();
         let atomic = info.nest.numbers.atomic;
         let spans = spans(self.facts, item, &loops, atomic, |kind| nest.extent(kind));
         for _ in 0..TRIES {
@@ -155,8 +155,8 @@ impl Generator<'_> {
     /// Accesses buffers several elements at a time in some nests, after everything else is decided.
     pub(super) fn vectors(&mut self) {
         let plan = self.facts.problem.plan(&self.schedule);
-        let can = |info: &&NestPlan<'_>| info.footprint.as_ref().is_some_and(|nest| nest.vector_points() > 1);
-        let place = |info: &NestPlan<'_>| (plan.kernels[info.kernel].kernel.stage, info.nest.item);
+        let can = |info: &&NestPlan| info.footprint.as_ref().is_some_and(|nest| nest.vector_points() > 1);
+        let place = |info: &NestPlan| (plan.kernels[info.kernel].kernel.stage, info.nest.item);
         let places: Vec<(StageRef, Item)> = plan.nests.values().filter(can).map(place).collect();
         for (stage, item) in places {
             if self.draw.chance(NUMBER) {

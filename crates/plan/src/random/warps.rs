@@ -54,7 +54,7 @@ impl Generator<'_> {
     /// fewer.
     fn one_point_per_thread(&mut self, kernel: StageRef) {
         let plan = self.facts.problem.plan(&self.schedule);
-        let small = |(info, nest): &(&NestPlan<'_>, &NestFootprint)| {
+        let small = |(info, nest): &(&NestPlan, &NestFootprint)| {
             let of_kernel = plan.kernels[info.kernel].kernel.stage == kernel;
             of_kernel && info.nest.storage.is_shared() && nest.points.points() <= WARP.into()
         };

@@ -120,7 +120,7 @@ fn hull(points: &[i64]) -> Option<(i64, i64)> {
 
 /// The first and last point of a footprint at one block and one iteration. The first one may be before `min`
 /// without a clamp; no stage computes points there.
-fn placed(plan: &Plan<'_>, reach: &Reach, place: (i64, i64)) -> (i64, i64) {
+fn placed(plan: &Plan, reach: &Reach, place: (i64, i64)) -> (i64, i64) {
     if reach.terms.is_empty() {
         return (reach.min, reach.min + reach.extent() - 1);
     }
@@ -158,12 +158,7 @@ fn placed(plan: &Plan<'_>, reach: &Reach, place: (i64, i64)) -> (i64, i64) {
 
 /// Checks that a footprint includes some points and is no larger than its extent. Returns the points that a block
 /// computes: the full extent from the first point on, inside the Func.
-fn holds(
-    plan: &Plan<'_>,
-    reach: &Reach,
-    points: &[i64],
-    place: (i64, i64),
-) -> Result<(i64, i64), TestCaseError> {
+fn holds(plan: &Plan, reach: &Reach, points: &[i64], place: (i64, i64)) -> Result<(i64, i64), TestCaseError> {
     let Some((first, last)) = hull(points) else { return Ok((0, -1)) };
     prop_assert!(last - first < reach.extent(), "{first}..={last} at {place:?} is not in {reach:?}");
     prop_assert!(

@@ -1,7 +1,6 @@
 //! Checks that single kernels agree with the whole schedule: legal or not, and of the same size.
 
 use warploom_lang::*;
-use warploom_plan::KernelId;
 use warploom_plan::*;
 use warploom_schedule::*;
 use warploom_target::Device;
@@ -18,7 +17,7 @@ fn kernels_of_legal_schedules_are_legal_by_themselves() {
             let whole = problem.plan(&schedule);
             let mut threads = Vec::new();
             for item in &schedule.root {
-                let alone = problem.examine(&schedule.inlined, [item]);
+                let alone = problem.examine(&schedule.inlined_set(), [item]);
                 let alone =
                     alone.unwrap_or_else(|rule| panic!("{rule}\n{}", schedule.to_text(problem.pipeline())));
                 threads.extend(alone.kernels.values().map(|kernel| (kernel.blocks.clone(), kernel.threads)));
@@ -75,7 +74,7 @@ fn what_is_wrong_with_one_kernel_is_seen_in_it() {
             let mut schedule = problem.random_schedule(seed);
             disturb(&mut schedule, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33);
             let found = problem.check(&schedule).err().unwrap_or_default();
-            let mut alone = schedule.root.iter().map(|item| problem.examine(&schedule.inlined, [item]));
+            let mut alone = schedule.root.iter().map(|item| problem.examine(&schedule.inlined_set(), [item]));
             let seen = alone.find_map(Result::err);
             let text = schedule.to_text(problem.pipeline());
             if let Some(rule) = &seen {
@@ -97,13 +96,13 @@ fn only_what_a_kernel_computes_is_inlined_in_it() {
         for seed in 0..SEEDS {
             let schedule = problem.random_schedule(seed);
             for item in &schedule.root {
-                let inlined = problem.inlined_in(&schedule.inlined, item);
+                let inlined = problem.inlined_in(&schedule.inlined_set(), item);
                 assert!(inlined.iter().all(|func| schedule.inlined.contains(func)));
-                let alone = inlined.iter().copied().collect();
-                let mut all = problem.plan_of(&schedule.inlined, [item]);
-                all.inlined = &alone;
+                let alone: FuncSet = inlined.iter().copied().collect();
+                let mut all = problem.plan_of(&schedule.inlined_set(), [item]);
+                all.inlined = alone.clone();
                 assert_eq!(problem.plan_of(&alone, [item]), all);
-                assert_eq!(kernel_hash(item, &inlined), kernel_hash(item, &alone));
+                assert_eq!(kernel_hash(item, &inlined), kernel_hash(item, &alone.iter().collect::<Vec<_>>()));
             }
         }
     }
@@ -115,7 +114,7 @@ fn problems_are_shared_between_threads() {
     let threads = |count: u32| {
         let lines = format!("inline gray, rows, columns\n  kernel out  block x all  threads x {count}\n");
         let schedule = case.read(&lines);
-        let found = case.problem.examine(&schedule.inlined, &schedule.root);
+        let found = case.problem.examine(&schedule.inlined_set(), &schedule.root);
         found.map(|found| found.kernels[KernelId::new(0)].threads)
     };
     std::thread::scope(|scope| {

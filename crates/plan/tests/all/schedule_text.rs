@@ -98,14 +98,14 @@ fn kernel() -> impl Strategy<Value = Kernel> {
         .collect();
     let nests = {
         let pipeline = pipeline.clone();
-        select(items).prop_flat_map(move |item| nest(&pipeline, item)).prop_map(BlockItem::Nest)
+        select(items).prop_flat_map(move |item| nest(&pipeline, item)).prop_map(BlockItem::from)
     };
     let over = loops(&pipeline);
     let body = nests.prop_recursive(2, 8, 3, move |inner| {
         (over.clone(), vec(inner, 0..3)).prop_map(|(loops, body)| BlockItem::Over(Loops { loops, body }))
     });
     select(stages(&pipeline)).prop_flat_map(move |stage| {
-        let only = nest(&pipeline, Item::Stage(stage)).prop_map(|nest| vec![BlockItem::Nest(nest)]);
+        let only = nest(&pipeline, Item::Stage(stage)).prop_map(|nest| vec![BlockItem::from(nest)]);
         let body = prop_oneof![only, vec(body.clone(), 0..4)];
         let numbers =
             numbers(KernelNumbers::WORDS, |numbers: &mut KernelNumbers, word| numbers.of_word(word).unwrap());
@@ -121,7 +121,7 @@ fn kernel() -> impl Strategy<Value = Kernel> {
 fn schedule() -> impl Strategy<Value = Schedule> {
     let pipeline = pipeline();
     let around = loops(&pipeline);
-    let item = kernel().prop_map(RootItem::Kernel).prop_recursive(2, 6, 3, move |inner| {
+    let item = kernel().prop_map(RootItem::from).prop_recursive(2, 6, 3, move |inner| {
         (around.clone(), vec(inner, 0..3)).prop_map(|(loops, body)| RootItem::Around(Loops { loops, body }))
     });
     let funcs: Vec<FuncId> = pipeline.funcs().keys().collect();

@@ -8,8 +8,8 @@ use crate::dag::access::{Access, Target, merged};
 use crate::dag::derivative::Derivatives;
 use crate::dag::features::Features;
 use crate::dag::{Dag, Edge, Loop, LoopKind, Node, Source, Stage, shape};
+use crate::id_set::NodeSet;
 use crate::ids::{NodeId, StageId};
-use crate::node_set::NodeSet;
 
 pub(crate) fn build(pipeline: &Pipeline) -> Dag {
     let mut dag = Dag {

@@ -1,6 +1,7 @@
 //! Edits of a tree: finding places, finding and replacing kernels, and changing every node.
 
 use std::mem::take;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use warploom_lang::FuncId;
@@ -152,6 +153,7 @@ impl Editor<'_> {
     fn root(&mut self, items: &mut Vec<RootItem>) {
         each(items, |item| match item {
             RootItem::Kernel(kernel) => {
+                let kernel = Arc::make_mut(kernel);
                 let stays = self.stays(NodeMut::Kernel(kernel));
                 if stays {
                     self.body(&mut kernel.body);
@@ -167,7 +169,7 @@ impl Editor<'_> {
 
     fn body(&mut self, items: &mut Vec<BlockItem>) {
         each(items, |item| match item {
-            BlockItem::Nest(nest) => (!self.stays(NodeMut::Nest(nest))).then(Vec::new),
+            BlockItem::Nest(nest) => (!self.stays(NodeMut::Nest(Arc::make_mut(nest)))).then(Vec::new),
             BlockItem::Over(over) => {
                 let stays = self.stays(NodeMut::Over(over));
                 self.inside(over, stays, Editor::body)

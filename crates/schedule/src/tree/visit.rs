@@ -1,6 +1,7 @@
 //! Traversals of a tree: kernels and nests in execution order.
 
 use std::slice::{Iter, IterMut, from_mut, from_ref};
+use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
@@ -116,7 +117,7 @@ fn kernel(item: &RootItem) -> Opened<'_, Iter<'_, RootItem>, &Kernel> {
 
 fn kernel_mut(item: &mut RootItem) -> Opened<'_, IterMut<'_, RootItem>, &mut Kernel> {
     match item {
-        RootItem::Kernel(kernel) => Opened::Leaf(kernel),
+        RootItem::Kernel(kernel) => Opened::Leaf(Arc::make_mut(kernel)),
         RootItem::Around(around) => Opened::Loops(&around.loops, around.body.iter_mut()),
     }
 }
@@ -130,7 +131,7 @@ fn nest(item: &BlockItem) -> Opened<'_, Iter<'_, BlockItem>, &Nest> {
 
 fn nest_mut(item: &mut BlockItem) -> Opened<'_, IterMut<'_, BlockItem>, &mut Nest> {
     match item {
-        BlockItem::Nest(nest) => Opened::Leaf(nest),
+        BlockItem::Nest(nest) => Opened::Leaf(Arc::make_mut(nest)),
         BlockItem::Over(over) => Opened::Loops(&over.loops, over.body.iter_mut()),
     }
 }

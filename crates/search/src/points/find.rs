@@ -3,11 +3,10 @@
 use warploom_lang::InputId;
 use warploom_lang::ir::{copy_name, stage_name};
 use warploom_schedule::{
-    Item, Kernel, LoopKind, Mapping, Nest, ReductionTile, Source, StageRef, ThreadTiles, Tile,
+    Item, Kernel, LoopKind, Mapping, Nest, NodeSet, ReductionTile, Source, StageRef, ThreadTiles, Tile,
 };
 use warploom_strategy::Axis;
 
-use crate::bits::Bits;
 use crate::follow::leader;
 use crate::points::Open;
 use crate::points::factors::product;
@@ -28,7 +27,7 @@ const PADS: [i64; 5] = [0, 1, 2, 4, 8];
 pub(super) struct Finder<'a> {
     pub space: &'a Space<'a>,
     pub context: Context<'a>,
-    pub inlined: &'a Bits,
+    pub inlined: &'a NodeSet,
     pub open: Open,
 }
 
@@ -265,7 +264,7 @@ impl Found<'_> {
     /// The inputs that the kernel reads.
     fn copies(&mut self) {
         let space = self.finder.space;
-        let reads: Vec<(Item, Bits)> = self
+        let reads: Vec<(Item, NodeSet)> = self
             .kernel
             .nests()
             .filter(|nest| nest.item.stage().is_some())

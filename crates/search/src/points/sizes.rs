@@ -24,7 +24,7 @@ impl Sizes {
         kernel: &Kernel,
     ) -> Sizes {
         let root: RootItem = Loops::holding(around.to_vec(), kernel.clone());
-        let plan = problem.plan_of(inlined, [&root]);
+        let plan = problem.plan_of(&inlined.iter().copied().collect(), [&root]);
         let points = plan.nests.values().map(|nest| {
             let extents = nest.footprint.as_ref().map(|footprint| footprint.points.extents());
             (nest.nest.item, extents.unwrap_or_default())

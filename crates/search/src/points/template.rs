@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 use warploom_plan::{Problem, RewrittenError, Rule, Violation, size};
-use warploom_schedule::{Kernel, ReductionTile, RootItem, Schedule};
+use warploom_schedule::{Kernel, NodeSet, ReductionTile, RootItem, Schedule};
 use warploom_strategy::{Axis, Coordinate};
 
-use crate::bits::Bits;
 use crate::options::Options;
 use crate::points::Open;
 use crate::points::find::Finder;
@@ -178,7 +177,7 @@ impl Template {
         let changed: Vec<&RootItem> = pairs.filter(|(new, old)| new != old).map(|(new, _)| new).collect();
         if !changed.is_empty() {
             // The rules that concern several kernels do not depend on numbers.
-            self.problem.examine(&schedule.inlined, changed)?;
+            self.problem.examine(&schedule.inlined_set(), changed)?;
             let (nodes, limit) = (size(&self.problem, &schedule), self.most_nodes);
             if nodes > limit {
                 return Err(Refusal::CodeSize { nodes, limit });
@@ -208,7 +207,7 @@ impl Template {
 fn kernel_templates(problem: &Problem, schedule: &Schedule, open: Open) -> Vec<KernelTemplate> {
     let options = Options::default();
     let space = Space::new(problem, &options);
-    let mut inlined: Bits = space.no_nodes();
+    let mut inlined: NodeSet = space.no_nodes();
     schedule.inlined.iter().for_each(|func| inlined.insert(space.dag.func_node(*func)));
     let context = Context { problem, inlined: &schedule.inlined };
     let finder = Finder { space: &space, context, inlined: &inlined, open };
@@ -219,7 +218,7 @@ fn kernel_templates(problem: &Problem, schedule: &Schedule, open: Open) -> Vec<K
 /// All kernels in execution order, each with the loops around it.
 fn kernels_in<'s>(root: &'s [RootItem], around: &[ReductionTile]) -> Vec<(Vec<ReductionTile>, &'s Kernel)> {
     let inside = |item: &'s RootItem| match item {
-        RootItem::Kernel(kernel) => vec![(around.to_vec(), kernel)],
+        RootItem::Kernel(kernel) => vec![(around.to_vec(), &**kernel)],
         RootItem::Around(loops) => kernels_in(&loops.body, &[around, &loops.loops].concat()),
     };
     root.iter().flat_map(inside).collect()

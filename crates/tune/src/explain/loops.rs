@@ -77,7 +77,7 @@ impl Loop {
 
 impl Explainer<'_> {
     /// The loops around the blocks of a kernel, and the blocks.
-    pub(super) fn around(&self, plan: &KernelPlan<'_>) -> Vec<Loop> {
+    pub(super) fn around(&self, plan: &KernelPlan) -> Vec<Loop> {
         let item = Item::Stage(plan.kernel.stage);
         let launches = plan.around.iter().map(|id| self.over(*id, LoopUse::Launches));
         let blocks = plan.kernel.block.iter().map(|tile| {

@@ -200,7 +200,7 @@ fn size(size: Size) -> String {
 }
 
 /// Where a nest stores its points.
-fn memory(nest: &Nest, kernel: &KernelPlan<'_>) -> Memory {
+fn memory(nest: &Nest, kernel: &KernelPlan) -> Memory {
     let kind = nest.storage.name();
     if nest.storage.is_global() {
         return Memory { kind, extents: Vec::new(), bytes: 0 };

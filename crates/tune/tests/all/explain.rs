@@ -25,8 +25,7 @@ fn explained(pipeline: &Pipeline, extents: [i64; 2], schedule: &str) -> Explanat
         .output("output", Region::of_extents(&extents));
     let problem = Problem::new(pipeline, &request, &device).unwrap();
     let schedule = Schedule::parse(schedule, pipeline).unwrap();
-    problem.check(&schedule).unwrap();
-    Explanation::new(&problem, &schedule, &Analytic::new(&device)).unwrap()
+    Explanation::new(&problem.planned(schedule).unwrap(), &Analytic::new(&device))
 }
 
 fn line<'a>(explanation: &'a Explanation, name: &str) -> &'a Line {

@@ -82,7 +82,7 @@ impl Subject {
     }
 
     fn observe(&self, schedule: &Schedule) -> (Log, Outcome, Outcome) {
-        let (program, points) = build_with_points(&self.problem, schedule).unwrap();
+        let (program, points) = build_with_points(&self.problem.planned(schedule.clone()).unwrap()).unwrap();
         let simulation = Simulation::new(&program, self.problem.device()).input("input", &self.input);
         let mut log = Log { points: points.clone(), ..Log::default() };
         let observed = simulation.observe(&points, &mut log).unwrap();

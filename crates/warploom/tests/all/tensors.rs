@@ -70,7 +70,7 @@ fn searched(problem: &Problem, label: &str) -> Schedule {
     let found = one_shot(problem, &Analytic::new(problem.device()), &options, &|_| {});
     let found = found.unwrap_or_else(|error| panic!("{label}: {error}"));
     assert!(found.refused.is_empty(), "{label}: {}", found.refused[0]);
-    found.schedule
+    found.planned.schedule
 }
 
 fn check_all(folder: Folder) {
