@@ -7,7 +7,6 @@ use crate::access::{Access, Target, merged};
 use crate::branching::branching;
 use crate::dag::{Dag, Edge, Loop, LoopKind, Node, Source, Stage};
 use crate::derivative::Derivatives;
-use crate::features::Features;
 use crate::ids::{NodeId, StageId};
 use crate::node_set::NodeSet;
 use crate::shape;
@@ -81,7 +80,6 @@ fn add_stage(dag: &mut Dag, pipeline: &Pipeline, node: NodeId, func: FuncId, num
         func,
         number,
         name: stage_name(decl, number),
-        features: Features::of_stage(exprs, definition, &accesses, &store),
         branching: branching(exprs, definition, |_| None),
         loops,
         accesses,

@@ -3,7 +3,6 @@
 use warploom_lang::{FuncId, Id, IdVec, InputId, Pipeline, Type};
 
 use crate::access::{Access, AccessMap, Load};
-use crate::features::Features;
 use crate::ids::{EdgeId, NodeId, StageId};
 use crate::node_set::NodeSet;
 
@@ -111,8 +110,6 @@ pub struct Stage {
     pub values: usize,
     /// Whether the stage runs only where a condition holds.
     pub has_predicate: bool,
-    /// The operations and accesses of the stage at one point.
-    pub features: Features,
     /// The Strahler number of the definition. See [`branching`](crate::branching).
     pub branching: u32,
     /// The edges from the nodes that the stage reads, in producer order.

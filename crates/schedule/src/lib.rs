@@ -33,7 +33,6 @@ mod branching;
 mod build;
 mod dag;
 mod derivative;
-mod features;
 mod graphviz;
 mod ids;
 mod node_set;
@@ -46,7 +45,6 @@ pub use access::{Access, AccessClass, AccessMap, Index, Load, MapError, Slope, T
 pub use branching::branching;
 pub use dag::{Dag, Edge, Loop, LoopKind, Node, Source, Stage};
 pub use derivative::Derivatives;
-pub use features::{AccessKind, COLUMNS, Column, Features, NAMES, ROWS, Row};
 pub use ids::{EdgeId, KernelId, LoopId, NestId, NodeId, StageId};
 pub use node_set::NodeSet;
 pub use rational::{Rational, common_denominator};
