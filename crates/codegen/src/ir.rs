@@ -81,7 +81,7 @@ pub use array::{Array, LaunchLength, SHARED_UNIT, SharedPlace, Space};
 pub use atomic::AtomicOp;
 pub use origin::{Origin, Place};
 pub use stmt::{Access, AccessKind, Binding, Effects, Reach, Stmt, every_stmt};
-pub use warploom_schedule::schedule::WARP;
+pub use warploom_target::{VECTOR_BYTES, WARP};
 
 warploom_lang::define_ids! {
     /// Identifies a buffer of a program.
@@ -103,9 +103,6 @@ warploom_lang::define_ids! {
     #[derive(Serialize, Deserialize)]
     StridesId;
 }
-
-/// The bytes of the longest vector.
-pub const VECTOR_BYTES: usize = 16;
 
 /// The most elements of an array that `i32` indices can address.
 pub const NARROW_ELEMENTS: u32 = 1 << 31;

@@ -23,7 +23,7 @@ const CHEAP_REPEATS: f64 = 4.0;
 const MAX_NODES: u64 = 2000;
 
 /// Threads along the fastest dimension: one warp at first, and more if no other dimension can use them.
-const WARP: i64 = 32;
+const WARP: i64 = warploom_target::WARP as i64;
 
 /// The maximum number of threads along the fastest dimension.
 const MAX_ROW: i64 = 128;

@@ -108,5 +108,4 @@ pub use symbol::Symbol;
 pub use tree::edit::{NodeMut, Site};
 pub use tree::*;
 pub use violation::Violation;
-pub use warps::WARP;
 pub use written::Written;

@@ -23,8 +23,7 @@ use crate::schedule::symbol::Symbol;
 use crate::schedule::trace::Tracer;
 use crate::schedule::tree::StageRef;
 
-/// The number of threads in a warp.
-pub const WARP: u32 = 32;
+pub use warploom_target::WARP;
 
 /// The most points of a Func that a nest reads by shuffles. Every warp of the block makes them, whereas only the threads
 /// with work read shared memory.
