@@ -253,42 +253,19 @@ fn constants(exprs: &KernelExprs, scalars: &[i32]) -> (KernelExprs, IdVec<NodeId
 }
 
 fn stmts(body: &[Stmt], renamed: &IdVec<NodeId, NodeId>, scalars: &[i32]) -> Vec<Stmt> {
-    let inner = |body: &[Stmt]| stmts(body, renamed, scalars);
-    let of = |id: &NodeId| renamed[*id];
     let stmt = |stmt: &Stmt| {
-        Some(match stmt {
-            Stmt::Let(var, value) => Stmt::Let(*var, of(value)),
-            Stmt::Shuffle { var, value, lane } => {
-                Stmt::Shuffle { var: *var, value: of(value), lane: of(lane) }
-            }
-            Stmt::Store { array, index, value } => {
-                Stmt::Store { array: *array, index: of(index), value: of(value) }
-            }
-            Stmt::Copy { array, index, value } => {
-                Stmt::Copy { array: *array, index: of(index), value: of(value) }
-            }
-            Stmt::Vector { to, at, from, index, width } => {
-                Stmt::Vector { to: *to, at: of(at), from: *from, index: of(index), width: *width }
-            }
-            Stmt::Commit => Stmt::Commit,
-            Stmt::Wait(groups) => Stmt::Wait(*groups),
-            Stmt::Atomic { op, array, index, value } => {
-                Stmt::Atomic { op: *op, array: *array, index: of(index), value: of(value) }
-            }
-            Stmt::For { var, count, limit, unrolled, body } => {
-                let limited =
-                    limit.map(|position| scalars[position as usize].max(0).unsigned_abs().min(*count));
-                let count = limited.unwrap_or(*count);
-                if count == 0 {
-                    return None;
-                }
-                Stmt::For { var: *var, count, limit: None, unrolled: *unrolled, body: inner(body) }
-            }
-            Stmt::If { condition, body, otherwise } => {
-                Stmt::If { condition: of(condition), body: inner(body), otherwise: inner(otherwise) }
-            }
-            Stmt::Barrier => Stmt::Barrier,
-        })
+        let mut stmt = stmt.clone();
+        if let Stmt::For { count, limit, .. } = &mut stmt
+            && let Some(position) = limit.take()
+        {
+            *count = scalars[position as usize].max(0).unsigned_abs().min(*count);
+            (*count > 0).then_some(())?;
+        }
+        stmt.operands_mut().into_iter().for_each(|operand| *operand = renamed[*operand]);
+        for list in stmt.lists_mut().into_iter().flatten() {
+            *list = stmts(list, renamed, scalars);
+        }
+        Some(stmt)
     };
     body.iter().filter_map(stmt).collect()
 }

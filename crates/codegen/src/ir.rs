@@ -65,12 +65,13 @@
 mod array;
 mod atomic;
 mod origin;
+mod stmt;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use warploom_lang::dynamic::{Condition, Formula, FormulaRange, Formulas};
 use warploom_lang::ir::TableDecl;
 use warploom_lang::op::Op;
@@ -79,7 +80,8 @@ use warploom_lang::{IdVec, InputId, ParamId, Region, TableId, Type};
 pub use array::{Array, LaunchLength, SHARED_UNIT, SharedPlace, Space};
 pub use atomic::AtomicOp;
 pub use origin::{Origin, Place};
-pub use warploom_plan::WARP;
+pub use stmt::{Access, AccessKind, Binding, Effects, Reach, Stmt, every_stmt};
+pub use warploom_target::{VECTOR_BYTES, WARP};
 
 warploom_lang::define_ids! {
     /// Identifies a buffer of a program.
@@ -101,9 +103,6 @@ warploom_lang::define_ids! {
     #[derive(Serialize, Deserialize)]
     StridesId;
 }
-
-/// The bytes of the longest vector.
-pub const VECTOR_BYTES: usize = 16;
 
 /// The most elements of an array that `i32` indices can address.
 pub const NARROW_ELEMENTS: u32 = 1 << 31;
@@ -451,164 +450,4 @@ impl std::ops::Index<NodeId> for KernelExprs {
     fn index(&self, id: NodeId) -> &KernelNode {
         &self.nodes[id]
     }
-}
-
-/// A statement of a kernel's body.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Stmt {
-    /// Binds a variable for the rest of the list.
-    Let(VarId, NodeId),
-    /// Binds a variable for the rest of the list to the value that another lane of the warp has.
-    Shuffle {
-        /// The variable to bind.
-        var: VarId,
-        /// What every lane offers.
-        value: NodeId,
-        /// The lane to read from, an `i32` below [`WARP`]. Each lane may read from another one.
-        lane: NodeId,
-    },
-    /// Writes an element.
-    Store {
-        /// The array to write.
-        array: ArrayId,
-        /// Index of the element.
-        index: NodeId,
-        /// The value to write.
-        value: NodeId,
-    },
-    /// Starts to copy an element of a buffer to an element of a shared array.
-    Copy {
-        /// The array to write.
-        array: ArrayId,
-        /// Index of the element.
-        index: NodeId,
-        /// The element to copy: a load.
-        value: NodeId,
-    },
-    /// Moves adjacent elements between a buffer and a per-thread array, with one access of the buffer; or starts to copy them
-    /// to a shared array.
-    Vector {
-        /// The array to write.
-        to: ArrayId,
-        /// Index of the first element to write.
-        at: NodeId,
-        /// The array to read.
-        from: ArrayId,
-        /// Index of the first element to read.
-        index: NodeId,
-        /// The number of elements.
-        width: u32,
-    },
-    /// Makes a group of this thread's copies since its last group.
-    Commit,
-    /// This thread waits until at most so many of its latest groups are under way.
-    Wait(u32),
-    /// Combines a value with an element atomically.
-    Atomic {
-        /// How the two are combined.
-        op: AtomicOp,
-        /// The array to update.
-        array: ArrayId,
-        /// Index of the element.
-        index: NodeId,
-        /// The value to combine with the element.
-        value: NodeId,
-    },
-    /// Runs `body` with `var` from 0 to `count - 1`.
-    For {
-        /// The loop variable.
-        var: VarId,
-        /// The number of iterations, at least 1.
-        count: u32,
-        /// The [`Scalar`] of the kernel that holds the number of iterations, which is at most `count`.
-        limit: Option<u32>,
-        /// Whether the loop is unrolled.
-        unrolled: bool,
-        /// The statements of one iteration.
-        body: Vec<Stmt>,
-    },
-    /// Runs `body` where the condition holds, `otherwise` elsewhere.
-    If {
-        /// A node of type `bool`.
-        condition: NodeId,
-        /// Runs where the condition holds.
-        body: Vec<Stmt>,
-        /// Runs where it does not hold; empty if there is no `else`.
-        otherwise: Vec<Stmt>,
-    },
-    /// All threads of the block wait for each other.
-    Barrier,
-}
-
-impl Stmt {
-    /// An `if` without an `else`.
-    pub fn when(condition: NodeId, body: Vec<Stmt>) -> Stmt {
-        Stmt::If { condition, body, otherwise: Vec::new() }
-    }
-
-    /// The nested lists of statements: one for a loop, two for an `if`. Missing ones are empty.
-    pub fn lists(&self) -> [&[Stmt]; 2] {
-        match self {
-            Stmt::For { body, .. } => [body, &[]],
-            Stmt::If { body, otherwise, .. } => [body, otherwise],
-            Stmt::Let(..)
-            | Stmt::Shuffle { .. }
-            | Stmt::Store { .. }
-            | Stmt::Copy { .. }
-            | Stmt::Vector { .. }
-            | Stmt::Commit
-            | Stmt::Wait(_)
-            | Stmt::Atomic { .. }
-            | Stmt::Barrier => [&[], &[]],
-        }
-    }
-
-    /// The expressions that the statement itself evaluates, not those of nested statements.
-    pub fn operands(&self) -> SmallVec<[NodeId; 2]> {
-        match *self {
-            Stmt::Let(_, value) => smallvec![value],
-            Stmt::Shuffle { value, lane, .. } => smallvec![value, lane],
-            Stmt::Store { index, value, .. }
-            | Stmt::Copy { index, value, .. }
-            | Stmt::Atomic { index, value, .. } => smallvec![index, value],
-            Stmt::Vector { at, index, .. } => smallvec![at, index],
-            Stmt::If { condition, .. } => smallvec![condition],
-            Stmt::For { .. } | Stmt::Commit | Stmt::Wait(_) | Stmt::Barrier => SmallVec::new(),
-        }
-    }
-
-    /// The array that the statement itself writes to.
-    pub fn written(&self) -> Option<ArrayId> {
-        match *self {
-            Stmt::Store { array, .. }
-            | Stmt::Copy { array, .. }
-            | Stmt::Vector { to: array, .. }
-            | Stmt::Atomic { array, .. } => Some(array),
-            _ => None,
-        }
-    }
-
-    /// The array that the statement reads other than by a load.
-    pub fn moved(&self) -> Option<ArrayId> {
-        match *self {
-            Stmt::Vector { from, .. } => Some(from),
-            _ => None,
-        }
-    }
-}
-
-/// Every statement of a list and its nested lists, in textual order.
-pub fn every_stmt(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
-    let mut open = vec![body.iter()];
-    std::iter::from_fn(move || {
-        loop {
-            let Some(stmt) = open.last_mut()?.next() else {
-                open.pop();
-                continue;
-            };
-            let [body, otherwise] = stmt.lists();
-            open.extend([otherwise.iter(), body.iter()]);
-            return Some(stmt);
-        }
-    })
 }

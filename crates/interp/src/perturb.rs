@@ -10,8 +10,8 @@
 mod double;
 
 use warploom_lang::math;
-use warploom_lang::op::{BinaryOp, Op, UnaryOp};
-use warploom_lang::rounding::{Deviation, Product, QUOTIENT_ULPS, Rounding};
+use warploom_lang::op::{BinaryOp, Op, Rounds, UnaryOp};
+use warploom_lang::rounding::{Deviation, Product, Rounding};
 use warploom_lang::{Type, Value};
 
 use crate::lanes::{Lane, Lanes, Row};
@@ -198,7 +198,10 @@ impl Perturbed {
                 stepped(exact(self.op, a, b) as f32, noise.around_zero(most))
             }
             Deviation::Remainder | Deviation::Fused { .. } => {
-                let quotient = stepped(a / b, noise.around_zero(QUOTIENT_ULPS)).floor();
+                let Rounds::Quotient(most) = Op::Binary(BinaryOp::Div).rounds() else {
+                    unreachable!("a quotient rounds as one")
+                };
+                let quotient = stepped(a / b, noise.around_zero(most)).floor();
                 match noise.of(1).side() {
                     Some(Side::Left) => a - b * quotient,
                     _ => (f64::from(a) - f64::from(b) * f64::from(quotient)) as f32,

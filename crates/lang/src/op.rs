@@ -1,114 +1,14 @@
 //! The operations of expressions: typing rules and evaluation on single values.
 
+mod facts;
+
 use serde::{Deserialize, Serialize};
 
 use crate::math;
 use crate::scalar::{Arithmetic, CastFrom, Float, Integer, Scalar, dispatch, dispatch_kind};
 use crate::types::{Type, Value};
 
-/// An operation with one operand.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UnaryOp {
-    /// Negation.
-    Neg,
-    /// Bitwise complement of integers; logical complement of booleans.
-    Not,
-    /// Absolute value.
-    Abs,
-    /// Square root.
-    Sqrt,
-    /// Exponential.
-    Exp,
-    /// Natural logarithm.
-    Log,
-    /// Sine.
-    Sin,
-    /// Cosine.
-    Cos,
-    /// Hyperbolic tangent.
-    Tanh,
-    /// Largest integer that is not above the operand.
-    Floor,
-    /// Smallest integer that is not below the operand.
-    Ceil,
-    /// Nearest integer, ties to even.
-    Round,
-    /// Exponential, cheaper and less accurate.
-    FastExp,
-    /// Arc tangent.
-    Atan,
-    /// Arc sine.
-    Asin,
-    /// Arc cosine.
-    Acos,
-    /// Tangent.
-    Tan,
-    /// Reciprocal of the square root.
-    Rsqrt,
-    /// Error function.
-    Erf,
-    /// Natural logarithm of 1 plus the operand.
-    Log1p,
-    /// Exponential minus 1.
-    Expm1,
-    /// Power of 2.
-    Exp2,
-    /// Logarithm to base 2.
-    Log2,
-    /// Whether a float is NaN.
-    IsNan,
-    /// Number of set bits of an integer.
-    Popcount,
-    /// Number of zeros above the highest set bit of an integer; its width for 0.
-    LeadingZeros,
-}
-
-/// An operation with two operands.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BinaryOp {
-    /// Sum; integers wrap.
-    Add,
-    /// Difference; integers wrap.
-    Sub,
-    /// Product; integers wrap.
-    Mul,
-    /// Quotient; Euclidean for integers, 0 for a zero integer divisor.
-    Div,
-    /// Euclidean remainder of integers; `a - b * floor(a / b)` for floats.
-    Mod,
-    /// The smaller value; NaN gives the other operand.
-    Min,
-    /// The larger value; NaN gives the other operand.
-    Max,
-    /// Power of floats.
-    Pow,
-    /// Absolute difference; unsigned for integers.
-    Absd,
-    /// Average of two integers, rounded up.
-    Average,
-    /// Bitwise and of integers; logical and of booleans.
-    And,
-    /// Bitwise or of integers; logical or of booleans.
-    Or,
-    /// Bitwise exclusive or of integers; logical exclusive or of booleans.
-    Xor,
-    /// Left shift by the amount modulo the width.
-    Shl,
-    /// Right shift by the amount modulo the width; arithmetic for signed types.
-    Shr,
-    /// Comparison: equal.
-    Eq,
-    /// Comparison: not equal.
-    Ne,
-    /// Comparison: less.
-    Lt,
-    /// Comparison: less or equal.
-    Le,
-    /// The angle of the point `(second, first)`.
-    Atan2,
-}
+pub use facts::{BinaryOp, Class, Facts, Rounds, Takes, UnaryOp, Unit};
 
 /// An operation on values: everything in an expression that is not a variable, a parameter or an access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -169,8 +69,9 @@ impl Op {
     pub fn result_type(self, operands: &[Type]) -> Result<Type, TypeFault> {
         match (self, operands) {
             (Op::Const(value), []) => Ok(value.ty()),
-            (Op::Unary(op), &[a]) => op.result_type(a),
-            (Op::Binary(op), &[a, b]) => op.result_type(a, b),
+            (Op::Unary(op), &[a]) => op.facts().result_type(a),
+            (Op::Binary(_), &[a, b]) if a != b => Err(TypeFault::Differ(a, b)),
+            (Op::Binary(op), &[a, _]) => op.facts().result_type(a),
             (Op::Cast(to) | Op::SaturatingCast(to), &[_]) => Ok(to),
             (Op::Reinterpret(to), &[from]) if to.bytes() != from.bytes() => Err(TypeFault::Differ(from, to)),
             (Op::Reinterpret(to), &[from]) if to == Type::Bool || from == Type::Bool => {
@@ -183,6 +84,32 @@ impl Op {
             (Op::Select, &[_, a, b]) if a != b => Err(TypeFault::Differ(a, b)),
             (Op::Select, &[_, a, _]) => Ok(a),
             _ => Err(TypeFault::Count(operands.len())),
+        }
+    }
+
+    /// The functional unit that computes the operation, which is what it costs; `None` if it costs nothing. `operand` is the
+    /// type of its last operand.
+    pub fn class(self, operand: Type, result: Type) -> Option<Class> {
+        let float = operand.is_float();
+        match self {
+            Op::Const(_) | Op::Reinterpret(_) => None,
+            Op::Cast(_) | Op::SaturatingCast(_) if operand == result => None,
+            Op::Cast(_) | Op::SaturatingCast(_) if float || result.is_float() => Some(Class::Convert),
+            Op::Cast(_) | Op::SaturatingCast(_) => Some(Class::IntAdd),
+            Op::Select => Some(Class::Select),
+            Op::Unary(op) => Some(op.facts().unit.class(float)),
+            Op::Binary(op) => Some(op.facts().unit.class(float)),
+        }
+    }
+
+    /// How the timing build rounds the operation on floats of at most 32 bits.
+    pub fn rounds(self) -> Rounds {
+        match self {
+            Op::Unary(op) => op.facts().rounds,
+            Op::Binary(op) => op.facts().rounds,
+            Op::Const(_) | Op::Cast(_) | Op::SaturatingCast(_) | Op::Reinterpret(_) | Op::Select => {
+                Rounds::Alike
+            }
         }
     }
 
@@ -215,62 +142,7 @@ impl Op {
     }
 }
 
-/// Whether functions that are defined in binary32 alone take operands of this type.
-fn has_functions(ty: Type) -> bool {
-    ty.is_float() && ty != Type::F64
-}
-
 impl UnaryOp {
-    /// The name used in messages and listings.
-    pub fn name(self) -> &'static str {
-        match self {
-            UnaryOp::Neg => "-",
-            UnaryOp::Not => "!",
-            UnaryOp::Abs => "abs",
-            UnaryOp::Sqrt => "sqrt",
-            UnaryOp::Exp => "exp",
-            UnaryOp::Log => "log",
-            UnaryOp::Sin => "sin",
-            UnaryOp::Cos => "cos",
-            UnaryOp::Tanh => "tanh",
-            UnaryOp::Floor => "floor",
-            UnaryOp::Ceil => "ceil",
-            UnaryOp::Round => "round",
-            UnaryOp::FastExp => "fast_exp",
-            UnaryOp::Atan => "atan",
-            UnaryOp::Asin => "asin",
-            UnaryOp::Acos => "acos",
-            UnaryOp::Tan => "tan",
-            UnaryOp::Rsqrt => "rsqrt",
-            UnaryOp::Erf => "erf",
-            UnaryOp::Log1p => "log1p",
-            UnaryOp::Expm1 => "expm1",
-            UnaryOp::Exp2 => "exp2",
-            UnaryOp::Log2 => "log2",
-            UnaryOp::IsNan => "is_nan",
-            UnaryOp::Popcount => "popcount",
-            UnaryOp::LeadingZeros => "leading_zeros",
-        }
-    }
-
-    fn result_type(self, a: Type) -> Result<Type, TypeFault> {
-        use UnaryOp::*;
-        let supported = match self {
-            Neg | Abs => a != Type::Bool,
-            Not => !a.is_float(),
-            Popcount | LeadingZeros => a.is_int(),
-            FastExp | Atan | Asin | Acos | Tan | Rsqrt | Erf | Log1p | Expm1 | Exp2 | Log2 => {
-                has_functions(a)
-            }
-            _ => a.is_float(),
-        };
-        match self {
-            _ if !supported => Err(TypeFault::Unsupported(a)),
-            IsNan => Ok(Type::Bool),
-            _ => Ok(a),
-        }
-    }
-
     /// The operation on an `f32`, if its result is one.
     #[inline]
     pub fn float(self, a: f32) -> f32 {
@@ -349,58 +221,6 @@ impl UnaryOp {
 }
 
 impl BinaryOp {
-    /// The name used in messages and listings.
-    pub fn name(self) -> &'static str {
-        match self {
-            BinaryOp::Add => "+",
-            BinaryOp::Sub => "-",
-            BinaryOp::Mul => "*",
-            BinaryOp::Div => "/",
-            BinaryOp::Mod => "%",
-            BinaryOp::Min => "min",
-            BinaryOp::Max => "max",
-            BinaryOp::Pow => "pow",
-            BinaryOp::Absd => "absd",
-            BinaryOp::Average => "average",
-            BinaryOp::And => "&",
-            BinaryOp::Or => "|",
-            BinaryOp::Xor => "^",
-            BinaryOp::Shl => "<<",
-            BinaryOp::Shr => ">>",
-            BinaryOp::Eq => "==",
-            BinaryOp::Ne => "!=",
-            BinaryOp::Lt => "<",
-            BinaryOp::Le => "<=",
-            BinaryOp::Atan2 => "atan2",
-        }
-    }
-
-    /// Whether the result is `bool` for operands of any type.
-    pub fn is_comparison(self) -> bool {
-        matches!(self, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le)
-    }
-
-    fn result_type(self, a: Type, b: Type) -> Result<Type, TypeFault> {
-        if a != b {
-            return Err(TypeFault::Differ(a, b));
-        }
-        use BinaryOp::*;
-        let supported = match self {
-            Add | Sub | Mul | Div | Mod | Min | Max | Absd | Lt | Le => a != Type::Bool,
-            Pow => a.is_float(),
-            Atan2 => has_functions(a),
-            Average | Shl | Shr => a.is_int(),
-            And | Or | Xor => !a.is_float(),
-            Eq | Ne => true,
-        };
-        match self {
-            _ if !supported => Err(TypeFault::Unsupported(a)),
-            _ if self.is_comparison() => Ok(Type::Bool),
-            Absd => Ok(a.unsigned()),
-            _ => Ok(a),
-        }
-    }
-
     fn eval(self, a: Value, b: Value) -> Value {
         let (left, right) = (a.bits(), b.bits());
         dispatch_kind!(a.ty(),

@@ -13,7 +13,7 @@ use ahash::AHashSet;
 
 use crate::ids::{ExprId, FuncId, IdVec};
 use crate::ir::{Exprs, FuncDecl, NodeKind};
-use crate::op::{BinaryOp, Op, UnaryOp};
+use crate::op::{BinaryOp, Class, Op, Rounds, UnaryOp};
 use crate::pipeline::Pipeline;
 use crate::types::{Type, Value};
 
@@ -57,28 +57,8 @@ pub enum Product {
     Inlined,
 }
 
-/// Maximum error of the timing build's division, in units in the last place. This and the errors
-/// below come from the CUDA programming guide; where its versions differ, the larger value is used.
-pub const QUOTIENT_ULPS: u32 = 2;
-const ROOT: Deviation = Deviation::Ulps(1);
-const EXP: Deviation = Deviation::Ulps(2);
-const LOG: Deviation = Deviation::Ulps(1);
-const SIN_COS_TANH: Deviation = Deviation::Ulps(2);
-const ATAN2: Deviation = Deviation::Ulps(3);
-const POWER: Deviation = Deviation::Ulps(9);
 /// The errors of the timing build's functions of `f64`, at most 2, and of the reference's own, at most 4.
 const DOUBLE: Deviation = Deviation::Ulps(6);
-
-/// The maximum error of CUDA's other functions of one float.
-fn function_ulps(op: UnaryOp) -> Option<u32> {
-    match op {
-        UnaryOp::Log1p | UnaryOp::Expm1 | UnaryOp::Log2 => Some(1),
-        UnaryOp::Atan | UnaryOp::Rsqrt | UnaryOp::Erf | UnaryOp::Exp2 => Some(2),
-        UnaryOp::Acos => Some(3),
-        UnaryOp::Asin | UnaryOp::Tan => Some(4),
-        _ => None,
-    }
-}
 
 /// How the timing build may round a node differently; `None` if both builds give the same bits for
 /// the same operands.
@@ -90,37 +70,19 @@ pub fn deviation(pipeline: &Pipeline, id: ExprId) -> Option<Deviation> {
     if !node.ty.is_float() || node.args.iter().all(|arg| exprs.constant(*arg).is_some()) {
         return None;
     }
-    match op {
-        _ if node.ty == Type::F64 => double(pipeline, id, op),
+    match op.rounds() {
+        Rounds::Alike => None,
         // A product of 16 bits is rounded before it can be fused.
-        Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Absd) if node.ty.is_half() => None,
-        Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Absd) => fused(pipeline, id),
-        Op::Binary(BinaryOp::Div) if exprs.constant(node.args[1]).is_some_and(is_power_of_two) => None,
-        Op::Binary(BinaryOp::Div) => Some(Deviation::Ulps(QUOTIENT_ULPS)),
-        Op::Binary(BinaryOp::Mod) => Some(Deviation::Remainder),
-        Op::Binary(BinaryOp::Pow) => Some(POWER),
-        Op::Binary(BinaryOp::Atan2) => Some(ATAN2),
-        Op::Unary(UnaryOp::Sqrt) => Some(ROOT),
-        Op::Unary(UnaryOp::Exp) => Some(EXP),
-        Op::Unary(UnaryOp::Log) => Some(LOG),
-        Op::Unary(UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh) => Some(SIN_COS_TANH),
-        Op::Unary(UnaryOp::FastExp) => Some(Deviation::FastExp),
-        Op::Unary(op) => function_ulps(op).map(Deviation::Ulps),
-        _ => None,
-    }
-}
-
-/// How the timing build may round an operation on `f64` differently. Division and square root are
-/// correctly rounded in both builds.
-fn double(pipeline: &Pipeline, id: ExprId, op: Op) -> Option<Deviation> {
-    match op {
-        Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Absd) => fused(pipeline, id),
-        Op::Binary(BinaryOp::Mod) => Some(Deviation::Remainder),
-        Op::Binary(BinaryOp::Pow)
-        | Op::Unary(UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh) => {
-            Some(DOUBLE)
+        Rounds::Fused if node.ty.is_half() => None,
+        Rounds::Fused => fused(pipeline, id),
+        Rounds::Remainder => Some(Deviation::Remainder),
+        // Division and square root of `f64` are correctly rounded in both builds.
+        _ if node.ty == Type::F64 => {
+            (op.class(node.ty, node.ty) == Some(Class::FloatSpecial)).then_some(DOUBLE)
         }
-        _ => None,
+        Rounds::Quotient(_) if exprs.constant(node.args[1]).is_some_and(is_power_of_two) => None,
+        Rounds::Quotient(most) | Rounds::Ulps(most) => Some(Deviation::Ulps(most)),
+        Rounds::FastExp => Some(Deviation::FastExp),
     }
 }
 

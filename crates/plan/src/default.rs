@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warploom_lang::ir::NodeKind;
+use warploom_lang::ir::{Node as ExprNode, NodeKind};
+use warploom_lang::op::Class;
 use warploom_lang::{FuncId, IdVec, Pipeline};
 use warploom_schedule::{
-    Dag, Item, LoopKind, Node, NodeId, RootItem, Row, Schedule, Size, Stage, StageRef, ThreadTiles, Tile,
+    Item, LoopKind, Node, NodeId, RootItem, Schedule, Size, Stage, StageRef, ThreadTiles, Tile,
 };
 
 use crate::plan::grid;
@@ -13,7 +14,7 @@ use crate::problem::Problem;
 use crate::reach::blocks;
 
 /// A Func with at most this many operations may be recomputed.
-const CHEAP_OPERATIONS: u32 = 8;
+const CHEAP_OPERATIONS: usize = 8;
 
 /// The maximum recomputation factor of a cheap Func, relative to computing it at root.
 const CHEAP_REPEATS: f64 = 4.0;
@@ -22,7 +23,7 @@ const CHEAP_REPEATS: f64 = 4.0;
 const MAX_NODES: u64 = 2000;
 
 /// Threads along the fastest dimension: one warp at first, and more if no other dimension can use them.
-const WARP: i64 = 32;
+const WARP: i64 = warploom_target::WARP as i64;
 
 /// The maximum number of threads along the fastest dimension.
 const MAX_ROW: i64 = 128;
@@ -105,7 +106,7 @@ fn inlined(problem: &Problem) -> BTreeSet<FuncId> {
         let node = dag.func_node(func);
         evaluations[func] = reads(problem, node, &inlined, &evaluations);
         let points = points(problem, StageRef { func, stage: 0 });
-        if is_inlined(dag, &dag.nodes()[node], evaluations[func] / points) {
+        if is_inlined(problem, &dag.nodes()[node], evaluations[func] / points) {
             inlined.insert(func);
         }
     }
@@ -147,14 +148,12 @@ fn visits(problem: &Problem, stage: &Stage) -> f64 {
 }
 
 /// Whether to inline a Func that is then computed `repeats` times as often.
-fn is_inlined(dag: &Dag, node: &Node, repeats: f64) -> bool {
-    let stage = &dag.stages()[node.stages[0]];
+fn is_inlined(problem: &Problem, node: &Node, repeats: f64) -> bool {
+    let stage = &problem.dag().stages()[node.stages[0]];
     if node.is_output || node.has_updates() || stage.values == 0 {
         return false;
     }
-    let operations = Row::ALL.into_iter().filter(|row| is_operation(*row));
-    let operations: u32 = operations.map(|row| stage.features.total(row)).sum();
-    let cheap = operations <= CHEAP_OPERATIONS && stage.features.total(Row::Transcendental) == 0;
+    let cheap = is_cheap(problem.pipeline(), stage);
     let constant = cheap && stage.accesses.is_empty();
     node.is_boundary_condition
         || node.is_wrapper
@@ -163,10 +162,17 @@ fn is_inlined(dag: &Dag, node: &Node, repeats: f64) -> bool {
         || (cheap && repeats <= CHEAP_REPEATS)
 }
 
-/// Whether a row counts operations that cost time.
-fn is_operation(row: Row) -> bool {
-    let free = [Row::Const, Row::Variable, Row::Param, Row::Size, Row::Reinterpret];
-    (row as usize) < (Row::LoadInput as usize) && !free.contains(&row)
+/// Whether a stage computes little at a point: few operations, and no elementary function.
+fn is_cheap(pipeline: &Pipeline, stage: &Stage) -> bool {
+    let exprs = pipeline.exprs();
+    let class = |node: &ExprNode| match node.kind {
+        NodeKind::Op(op) => op.class(node.args.last().map_or(node.ty, |arg| exprs[*arg].ty), node.ty),
+        _ => None,
+    };
+    let definition = &pipeline.funcs()[stage.func].stages[stage.number];
+    let nodes = exprs.reachable(definition.roots());
+    let classes: Vec<Class> = nodes.into_iter().filter_map(|id| class(&exprs[id])).collect();
+    classes.len() <= CHEAP_OPERATIONS && !classes.contains(&Class::FloatSpecial)
 }
 
 /// Removes Funcs from `inlined` until no stage is too large. Each oversized stage drops its largest

@@ -7,6 +7,7 @@
 
 use warploom_lang::FuncId;
 use warploom_schedule::{LoopKind, Nest, Rational};
+use warploom_target::WARP;
 
 use crate::footprint::{AxisKind, Footprint, NestFootprint, Spread, StagedFootprint, ThreadLoop};
 use crate::ids::KernelId;
@@ -14,7 +15,7 @@ use crate::problem::Problem;
 use crate::reach::Reach;
 use crate::reach::symbol::Symbol;
 use crate::trace::Tracer;
-use crate::warps::{WARP, is_settled};
+use crate::warps::is_settled;
 
 /// The fewest bytes that a shuffle exchanges.
 const LEAST_BYTES: usize = 4;

@@ -56,4 +56,3 @@ pub use random::{MAX_SIZE, MAX_WORK, size, work};
 pub use reach::Reach;
 pub use reach::limit::{Limit, Limits};
 pub use reach::symbol::Symbol;
-pub use warps::WARP;

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::{ExprId, FuncId};
 use warploom_schedule::{LoopKind, NodeSet, Rational, StageRef};
+use warploom_target::WARP;
 
 use crate::footprint::{AxisKind, NestFootprint};
 use crate::ids::KernelId;
@@ -19,9 +20,6 @@ use crate::problem::flow::Read;
 use crate::reach::Reach;
 use crate::reach::symbol::Symbol;
 use crate::trace::Tracer;
-
-/// The number of threads in a warp.
-pub const WARP: u32 = 32;
 
 /// The most points of a Func that a nest reads by shuffles. Every warp of the block makes them, whereas only the threads
 /// with work read shared memory.

@@ -3,7 +3,6 @@
 pub(crate) mod access;
 mod build;
 pub(crate) mod derivative;
-pub(crate) mod features;
 mod graphviz;
 mod shape;
 mod text;
@@ -11,7 +10,6 @@ mod text;
 use warploom_lang::{FuncId, Id, IdVec, InputId, Pipeline, Type};
 
 use crate::dag::access::{Access, AccessMap, Load};
-use crate::dag::features::Features;
 use crate::id_set::NodeSet;
 use crate::ids::{EdgeId, NodeId, StageId};
 
@@ -119,8 +117,6 @@ pub struct Stage {
     pub values: usize,
     /// Whether the stage runs only where a condition holds.
     pub has_predicate: bool,
-    /// The operations and accesses of the stage at one point.
-    pub features: Features,
     /// The Strahler number of the definition. See [`branching`](crate::branching).
     pub branching: u32,
     /// The edges from the nodes that the stage reads, in producer order.

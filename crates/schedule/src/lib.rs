@@ -98,7 +98,6 @@ pub use builder::{BlockBuilder, ScheduleBuilder, Tiles};
 pub use change::{Change, ChangeError};
 pub use dag::access::{Access, AccessClass, AccessMap, Index, Load, MapError, Slope, Target, merged};
 pub use dag::derivative::Derivatives;
-pub use dag::features::{AccessKind, COLUMNS, Column, Features, NAMES, ROWS, Row};
 pub use dag::{Dag, Edge, Loop, LoopKind, Node, Source, Stage};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};

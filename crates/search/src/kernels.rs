@@ -9,7 +9,7 @@ use crate::choices::{Choices, Room};
 use crate::hash::of_words;
 use crate::reductions::{Variant, at_root};
 use crate::space::{Space, Span, StageFacts};
-use crate::tiles::{Bounds, idle_lanes, points, serial_sizes, thread_sizes, thread_tilings};
+use crate::tiles::{Bounds, MIN_VECTOR, idle_lanes, points, serial_sizes, thread_sizes, thread_tilings};
 
 /// The most tilings that are enumerated. If there are more, they are sampled.
 const MAX_TILINGS: usize = 6000;
@@ -19,9 +19,6 @@ const MANY_DIMENSIONS: usize = 8;
 
 /// The most unrolled points, including reduction variables.
 const MAX_UNROLLED: i64 = 1024;
-
-/// The smallest extent of a vector dimension.
-const MIN_VECTOR: i64 = 16;
 
 /// A stage as a kernel of its own.
 #[derive(Clone, Debug)]

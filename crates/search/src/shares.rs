@@ -4,10 +4,7 @@ use warploom_schedule::{LoopKind, Nest, Size, StageRef, ThreadTiles, Tile};
 
 use crate::options::Limits;
 use crate::space::{Space, StageFacts};
-use crate::tiles::{Bounds, thread_tilings};
-
-/// The smallest extent of a vector dimension.
-const MIN_VECTOR: i64 = 16;
+use crate::tiles::{Bounds, MIN_VECTOR, thread_tilings};
 
 /// The chunk size of a reduction variable that is unrolled.
 const CHUNK: u32 = 8;

@@ -15,8 +15,8 @@ pub(crate) struct Bounds {
     pub dims: usize,
 }
 
-/// The fewest threads along the vector dimension, if there are other dimensions.
-const MIN_VECTOR: i64 = 16;
+/// The fewest threads along the vector dimension, if there are other dimensions, and so the smallest extent of one.
+pub(crate) const MIN_VECTOR: i64 = 16;
 
 /// For smaller extents, there may be one thread for each point.
 const WHOLE_THREADS: i64 = 64;

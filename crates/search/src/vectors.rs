@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use warploom_schedule::{LoopKind, RootItem, Size, ThreadTiles, Tile};
 
 /// Bytes of the longest vector.
-const VECTOR_BYTES: i64 = 16;
+const VECTOR_BYTES: i64 = warploom_target::VECTOR_BYTES as i64;
 
 /// A kernel one of whose nests accesses buffers by vectors along the dimension that is adjacent in memory, which becomes its
 /// innermost loop; or without vectors, if it has them. `None` if its points along that dimension are not unrolled.

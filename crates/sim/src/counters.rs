@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 use warploom_lang::Type;
 use warploom_lang::brief::padded;
-use warploom_lang::op::{BinaryOp, Op, UnaryOp};
+use warploom_lang::op::{Class, Op};
 
 macro_rules! counts {
     ($(#[$doc:meta])* pub struct $name:ident { $($(#[$field_doc:meta])* pub $field:ident: u64,)* }) => {
@@ -85,49 +85,26 @@ impl Operations {
     /// The counts of one operation; `operand` is the type of its (last) operand.
     pub(crate) fn of(op: Op, operand: Type, result: Type) -> Operations {
         let mut one = Operations::default();
-        let float = operand.is_float();
-        match op {
-            Op::Const(_) | Op::Reinterpret(_) => {}
-            Op::Cast(_) | Op::SaturatingCast(_) if operand == result => {}
-            Op::Cast(_) | Op::SaturatingCast(_) if float || result.is_float() => one.convert = 1,
-            Op::Cast(_) | Op::SaturatingCast(_) => one.int_add = 1,
-            Op::Select => one.select = 1,
-            Op::Unary(op) if float => *one.float_unary(op) = 1,
-            Op::Unary(_) => one.int_add = 1,
-            Op::Binary(op) if float => *one.float_binary(op) = 1,
-            Op::Binary(op) => *one.int_binary(op) = 1,
+        if let Some(class) = op.class(operand, result) {
+            *one.count(class) = 1;
         }
         one
     }
 
-    fn float_unary(&mut self, op: UnaryOp) -> &mut u64 {
-        match op {
-            UnaryOp::Neg | UnaryOp::Abs | UnaryOp::Not => &mut self.f32_add,
-            UnaryOp::IsNan => &mut self.f32_compare,
-            UnaryOp::Sqrt | UnaryOp::Rsqrt => &mut self.f32_sqrt,
-            UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round => &mut self.convert,
-            _ => &mut self.f32_special,
-        }
-    }
-
-    fn float_binary(&mut self, op: BinaryOp) -> &mut u64 {
-        match op {
-            BinaryOp::Mul => &mut self.f32_mul,
-            BinaryOp::Div | BinaryOp::Mod => &mut self.f32_div,
-            BinaryOp::Pow | BinaryOp::Atan2 => &mut self.f32_special,
-            BinaryOp::Min | BinaryOp::Max => &mut self.f32_compare,
-            op if op.is_comparison() => &mut self.f32_compare,
-            _ => &mut self.f32_add,
-        }
-    }
-
-    fn int_binary(&mut self, op: BinaryOp) -> &mut u64 {
-        match op {
-            BinaryOp::Mul => &mut self.int_mul,
-            BinaryOp::Div | BinaryOp::Mod => &mut self.int_div,
-            BinaryOp::Min | BinaryOp::Max => &mut self.int_compare,
-            op if op.is_comparison() => &mut self.int_compare,
-            _ => &mut self.int_add,
+    fn count(&mut self, class: Class) -> &mut u64 {
+        match class {
+            Class::FloatAdd => &mut self.f32_add,
+            Class::FloatMul => &mut self.f32_mul,
+            Class::FloatDiv => &mut self.f32_div,
+            Class::FloatRoot => &mut self.f32_sqrt,
+            Class::FloatSpecial => &mut self.f32_special,
+            Class::FloatCompare => &mut self.f32_compare,
+            Class::Convert => &mut self.convert,
+            Class::Select => &mut self.select,
+            Class::IntAdd => &mut self.int_add,
+            Class::IntMul => &mut self.int_mul,
+            Class::IntDiv => &mut self.int_div,
+            Class::IntCompare => &mut self.int_compare,
         }
     }
 }
@@ -378,6 +355,8 @@ fn table(f: &mut fmt::Formatter<'_>, titles: &[&str], texts: usize, rows: &[Vec<
 #[cfg(test)]
 mod tests {
     use warploom_lang::Value;
+
+    use warploom_lang::op::{BinaryOp, UnaryOp};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Sets of active threads of a block.
 
 /// Threads per warp.
-pub const WARP: usize = 32;
+pub const WARP: usize = warploom_target::WARP as usize;
 
 /// The active threads of a block: one bit per thread, one word per warp.
 #[derive(Clone, Debug)]

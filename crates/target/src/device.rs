@@ -3,6 +3,13 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+/// The lanes of a warp in kernels that exchange values between lanes, and where no device is at hand. Such kernels are illegal
+/// on devices with another number ([`Threads::warp`]).
+pub const WARP: u32 = 32;
+
+/// The bytes of the longest access of a thread: of a vector.
+pub const VECTOR_BYTES: usize = 16;
+
 /// The limits and rates of one GPU.
 ///
 /// Every field documents its unit. Sizes are in bytes; 1 GB/s is 10^9 bytes per second.

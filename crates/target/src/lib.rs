@@ -32,7 +32,8 @@ mod presets;
 pub mod program;
 
 pub use device::{
-    ComputeCapability, Device, DeviceError, LaunchCost, MemorySystem, Rates, Registers, SharedMemory, Threads,
+    ComputeCapability, Device, DeviceError, LaunchCost, MemorySystem, Rates, Registers, SharedMemory,
+    Threads, VECTOR_BYTES, WARP,
 };
 pub use occupancy::{Occupancy, OccupancyLimit};
 pub use presets::UnknownDevice;

@@ -1,5 +1,6 @@
 //! Where each printed line of a kernel comes from.
 
+use std::ops::Range;
 use std::slice;
 
 use crate::ir::{ArrayId, Kernel, KernelId, Place, Stmt, every_stmt};
@@ -11,6 +12,8 @@ pub struct Listing {
     pub text: String,
     /// One entry per line of the text.
     pub lines: Vec<LineOrigin>,
+    /// The bytes of the text that are helper functions, which precede the kernels.
+    pub helpers: Range<usize>,
 }
 
 /// Where a line comes from.

@@ -99,9 +99,10 @@ pub fn print_lines(program: &Program, build: Build) -> Listing {
     let _ = writeln!(text, "// Launches: {}", launches(&program.launches, &entries));
     let mut lines = vec![LineOrigin::default(); text.lines().count()];
     let printed = kernels(program, program.kernels.keys(), &entries, build);
+    let helpers = text.len()..text.len() + printed.helpers.end;
     text.push_str(&printed.text);
     lines.extend(printed.lines);
-    Listing { text, lines }
+    Listing { text, lines, helpers }
 }
 
 /// Prints some kernels of a program, preceded by the helper functions that they call.
@@ -132,7 +133,7 @@ fn kernels(
         helpers => format!("\n{helpers}\n"),
     };
     lines.splice(0..0, vec![LineOrigin::default(); before.lines().count()]);
-    Listing { text: before + &text, lines }
+    Listing { helpers: 0..before.len(), text: before + &text, lines }
 }
 
 /// Describes a program for a runtime, with its text as [`print()`] gives it.

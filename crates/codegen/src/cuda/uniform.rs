@@ -2,7 +2,7 @@
 
 use warploom_lang::IdVec;
 
-use crate::ir::{Kernel, KernelNode, Leaf, NodeId, NodeKind, Stmt, VarId, every_stmt};
+use crate::ir::{Binding, Kernel, KernelNode, Leaf, NodeId, NodeKind, VarId, every_stmt};
 
 /// The nodes of a kernel that are the same in all threads: those of constants, loop variables, block indices, sizes and Params
 /// alone. Whatever comes from memory may differ, except elements of arrays that `is_constant` accepts.
@@ -19,10 +19,14 @@ pub(super) fn uniform(kernel: &Kernel, is_constant: impl Fn(&KernelNode) -> bool
             };
             nodes.push(own && node.args.iter().all(|arg| nodes[*arg]));
         }
-        let varying = every_stmt(&kernel.body).filter_map(|stmt| match stmt {
-            Stmt::Let(var, value) if !nodes[*value] => Some(*var),
-            Stmt::Shuffle { var, .. } => Some(*var),
-            _ => None,
+        let varying = every_stmt(&kernel.body).filter_map(|stmt| {
+            let (var, binding) = stmt.effects().binds?;
+            let varies = match binding {
+                Binding::Value(value) => !nodes[value],
+                Binding::Exchanged => true,
+                Binding::Iteration => false,
+            };
+            varies.then_some(var)
         });
         // What a variable is bound to may depend on other variables.
         let new: Vec<VarId> = varying.filter(|var| vars[*var]).collect();

@@ -3,7 +3,7 @@
 //! It unrolls loops with a constant count as it sees fit, so that many loads are in flight at once. Without the count it
 //! unrolls too little.
 
-use crate::ir::{Kernel, Stmt, every_stmt};
+use crate::ir::{Kernel, Reach, Stmt, every_stmt};
 
 /// The most iterations that are unrolled.
 const MOST: i64 = 16;
@@ -15,12 +15,7 @@ const MOST_NODES: i64 = 1024;
 /// the CUDA compiler.
 pub(super) fn factor(kernel: &Kernel, limit: u32, body: &[Stmt]) -> Option<i64> {
     let typical = kernel.scalars[limit as usize].typical?;
-    let is_simple = |stmt: &Stmt| {
-        !matches!(
-            stmt,
-            Stmt::For { .. } | Stmt::Barrier | Stmt::Commit | Stmt::Wait(_) | Stmt::Shuffle { .. }
-        )
-    };
+    let is_simple = |stmt: &Stmt| stmt.effects().reach == Reach::Thread && !matches!(stmt, Stmt::For { .. });
     if !every_stmt(body).all(is_simple) {
         return None;
     }

@@ -152,20 +152,12 @@ impl KernelLowering<'_> {
     /// Turns the stores of what was loaded from buffers into copies.
     fn make_asynchronous(&self, stmts: &mut [Stmt]) {
         for stmt in stmts {
-            match stmt {
-                Stmt::For { body, .. } => self.make_asynchronous(body),
-                Stmt::If { body, otherwise, .. } => {
-                    self.make_asynchronous(body);
-                    self.make_asynchronous(otherwise);
-                }
-                Stmt::Store { array, index, value } => {
-                    if let NodeKind::Load(from) = self.builder.exprs[*value].kind
-                        && matches!(self.arrays[from].space, Space::Global(_))
-                    {
-                        *stmt = Stmt::Copy { array: *array, index: *index, value: *value };
-                    }
-                }
-                _ => {}
+            stmt.lists_mut().into_iter().flatten().for_each(|list| self.make_asynchronous(list));
+            if let Stmt::Store { array, index, value } = *stmt
+                && let NodeKind::Load(from) = self.builder.exprs[value].kind
+                && matches!(self.arrays[from].space, Space::Global(_))
+            {
+                *stmt = Stmt::Copy { array, index, value };
             }
         }
     }

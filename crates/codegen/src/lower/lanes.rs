@@ -10,7 +10,7 @@ use warploom_lang::{FuncId, Value};
 use warploom_plan::{RegisterFootprint, Symbol};
 use warploom_schedule::{Item, LoopKind};
 
-use crate::ir::{ArrayId, Leaf, NodeId, NodeKind, Space, Stmt, WARP, every_stmt};
+use crate::ir::{Access, ArrayId, Leaf, NodeId, NodeKind, Space, Stmt, WARP, every_stmt};
 use crate::lower::error::LowerError;
 use crate::lower::nest::{Placed, Position};
 use crate::lower::nesting::Nesting;
@@ -102,31 +102,30 @@ impl KernelLowering<'_> {
 
     /// Whether statements can run at points where they are not needed: they access only registers, in bounds.
     fn is_harmless(&self, stmts: &[Stmt]) -> bool {
-        let is_register = |(array, _): &(ArrayId, NodeId)| self.arrays[*array].space == Space::Thread;
+        let is_register = |access: &Access| self.arrays[access.array].space == Space::Thread;
         self.accesses(stmts).iter().all(is_register) && self.stays_in_registers(stmts)
     }
 
     /// Whether all accesses to registers are in bounds, at any point.
     fn stays_in_registers(&self, stmts: &[Stmt]) -> bool {
-        self.accesses(stmts).into_iter().all(|(array, index)| {
+        self.accesses(stmts).into_iter().all(|Access { array, index, width, .. }| {
             let (decl, bounds) = (&self.arrays[array], self.builder.bounds(index));
-            decl.space != Space::Thread || (bounds.min >= 0 && bounds.max < decl.elements as i64)
+            let end = bounds.max + i64::from(width);
+            decl.space != Space::Thread || (bounds.min >= 0 && end <= decl.elements as i64)
         })
     }
 
-    /// The loads and stores of statements.
-    fn accesses(&self, stmts: &[Stmt]) -> Vec<(ArrayId, NodeId)> {
+    /// What statements access, by loads and otherwise.
+    fn accesses(&self, stmts: &[Stmt]) -> Vec<Access> {
         let exprs = &self.builder.exprs;
-        let stores = every_stmt(stmts).filter_map(|stmt| match *stmt {
-            Stmt::Store { array, index, .. } => Some((array, index)),
-            _ => None,
-        });
+        let effects = every_stmt(stmts).map(Stmt::effects);
+        let moves = effects.flat_map(|effects| effects.writes.into_iter().chain(effects.reads));
         let nodes = exprs.reachable(every_stmt(stmts).flat_map(Stmt::operands)).into_iter();
         let loads = nodes.filter_map(|id| match exprs[id].kind {
-            NodeKind::Load(array) => Some((array, exprs[id].args[0])),
-            _ => None,
+            NodeKind::Load(array) => Some(Access::load(array, exprs[id].args[0])),
+            NodeKind::Leaf(_) | NodeKind::Op(_) | NodeKind::Offset(_) => None,
         });
-        stores.chain(loads).collect()
+        moves.chain(loads).collect()
     }
 
     /// Sets a point of a Func in registers to zero before its first stage.

@@ -2,7 +2,7 @@
 
 use ahash::AHashMap;
 
-use crate::ir::{ArrayId, KernelNode, NodeId, NodeKind, Stmt};
+use crate::ir::{Access, KernelNode, NodeId, NodeKind, Stmt};
 use crate::lower::state::KernelLowering;
 use crate::points::{Key, Place};
 
@@ -14,41 +14,17 @@ impl KernelLowering<'_> {
 
     /// A statement with other values in place of some.
     pub fn replaced(&mut self, stmt: &Stmt, values: &mut AHashMap<NodeId, NodeId>) -> Stmt {
-        match *stmt {
-            Stmt::Let(var, value) => Stmt::Let(var, self.replaced_value(value, values)),
-            Stmt::Store { array, index, value } => {
-                let (index, value) = self.replaced_write(array, index, value, values);
-                Stmt::Store { array, index, value }
-            }
-            Stmt::Atomic { op, array, index, value } => {
-                let (index, value) = self.replaced_write(array, index, value, values);
-                Stmt::Atomic { op, array, index, value }
-            }
-            Stmt::For { var, count, limit, unrolled, ref body } => {
-                Stmt::For { var, count, limit, unrolled, body: self.all_replaced(body, values) }
-            }
-            Stmt::If { condition, ref body, ref otherwise } => {
-                let condition = self.replaced_value(condition, values);
-                let (body, otherwise) =
-                    (self.all_replaced(body, values), self.all_replaced(otherwise, values));
-                Stmt::If { condition, body, otherwise }
-            }
-            ref other => other.clone(),
+        let mut new = stmt.clone();
+        for operand in new.operands_mut() {
+            *operand = self.replaced_value(*operand, values);
         }
-    }
-
-    /// The index and the value of a write with other values in place of some.
-    fn replaced_write(
-        &mut self,
-        array: ArrayId,
-        index: NodeId,
-        value: NodeId,
-        values: &mut AHashMap<NodeId, NodeId>,
-    ) -> (NodeId, NodeId) {
-        let (to, new) = (self.replaced_value(index, values), self.replaced_value(value, values));
-        let key = |index: NodeId, value: NodeId| Key { array, index, value: Some(value) };
-        self.touch_replaced(key(index, value), key(to, new), values);
-        (to, new)
+        for list in new.lists_mut().into_iter().flatten() {
+            *list = self.all_replaced(list, values);
+        }
+        if let (Some(from), Some(to)) = (written(stmt), written(&new)) {
+            self.touch_replaced(from, to, values);
+        }
+        new
     }
 
     /// An expression with other values in place of some. Keeps what it finds.
@@ -72,9 +48,27 @@ impl KernelLowering<'_> {
 
     /// Keeps the points of an access for the one that replaces it: where a loaded value is a coordinate, it is in registers too.
     fn touch_replaced(&mut self, from: Key, to: Key, values: &mut AHashMap<NodeId, NodeId>) {
-        for Place { at, stage } in self.touched(from) {
-            let at: Vec<NodeId> = at.iter().map(|id| self.replaced_value(*id, values)).collect();
+        let Some(points) = &self.points else { return };
+        let (places, vectors) = (points.places(from).to_vec(), points.vectors(from).to_vec());
+        for place in places {
+            let Place { at, stage } = self.replaced_place(&place, values);
             self.touch(to, &at, stage);
         }
+        for elements in vectors {
+            let elements: Vec<Place> =
+                elements.iter().map(|place| self.replaced_place(place, values)).collect();
+            self.points.iter_mut().for_each(|points| points.add_vector(to, elements.clone()));
+        }
     }
+
+    fn replaced_place(&mut self, place: &Place, values: &mut AHashMap<NodeId, NodeId>) -> Place {
+        let at = place.at.iter().map(|id| self.replaced_value(*id, values)).collect();
+        Place { at, stage: place.stage }
+    }
+}
+
+/// The access that a statement writes by.
+fn written(stmt: &Stmt) -> Option<Key> {
+    let Access { array, index, .. } = stmt.effects().writes?;
+    Some(Key { array, index, value: stmt.operands().get(1).copied() })
 }

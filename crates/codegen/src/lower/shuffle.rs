@@ -47,9 +47,9 @@ impl KernelLowering<'_> {
         };
         let lanes = self.builder.int(WARP.into());
         let lane = self.builder.binary(BinaryOp::Mod, thread, lanes);
-        let same = |stmt: &Stmt| match *stmt {
-            Stmt::Shuffle { var, value, lane: known } if (value, known) == (own, lane) => Some(var),
-            _ => None,
+        let same = |stmt: &Stmt| {
+            let Stmt::Shuffle { var, value, lane: known } = *stmt else { return None };
+            ((value, known) == (own, lane)).then_some(var)
         };
         let var = self.shuffles.stmts.iter().find_map(same).unwrap_or_else(|| {
             let var = self.builder.var(format!("{}_lane", self.context.pipeline().funcs()[func].name));

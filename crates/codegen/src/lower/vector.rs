@@ -6,6 +6,8 @@
 
 mod copies;
 
+use std::mem::take;
+
 use ahash::{AHashMap, AHashSet};
 use warploom_lang::Type;
 use warploom_lang::affine::gcd;
@@ -45,33 +47,29 @@ impl KernelLowering<'_> {
     /// Makes vectors of the accesses in unrolled loops, where that is possible.
     pub fn vectors(&mut self, stmts: Vec<Stmt>) -> Vec<Stmt> {
         let mut made = Vec::with_capacity(stmts.len());
-        for stmt in stmts {
-            match stmt {
-                Stmt::For { var, count, limit: None, unrolled: true, body } if body.iter().all(is_plain) => {
-                    made.extend(self.vector_loop(var, count, body));
+        for mut stmt in stmts {
+            if let Stmt::For { var, count, limit: None, unrolled: true, body } = &mut stmt {
+                if body.iter().all(is_plain) {
+                    made.extend(self.vector_loop(*var, *count, take(body)));
+                    continue;
                 }
-                Stmt::For { var, count, limit: None, unrolled: true, body }
-                    if self.is_guarded(var, &body) =>
-                {
-                    made.extend(body.into_iter().map(|stmt| self.inside_guard(var, count, stmt)));
+                if let Some(inside) = self.guarded(*var, body) {
+                    *inside = self.vector_loop(*var, *count, take(inside));
+                    made.append(body);
+                    continue;
                 }
-                Stmt::For { var, count, limit, unrolled, body } => {
-                    let body = self.vectors(body);
-                    made.push(Stmt::For { var, count, limit, unrolled, body });
-                }
-                Stmt::If { condition, body, otherwise } => {
-                    let (body, otherwise) = (self.vectors(body), self.vectors(otherwise));
-                    made.push(Stmt::If { condition, body, otherwise });
-                }
-                other => made.push(other),
             }
+            for list in stmt.lists_mut().into_iter().flatten() {
+                *list = self.vectors(take(list));
+            }
+            made.push(stmt);
         }
         made
     }
 
-    /// Whether a loop has one guard around everything, which holds for all iterations or for none.
-    fn is_guarded(&self, var: VarId, body: &[Stmt]) -> bool {
-        let [Stmt::If { condition, body, otherwise }] = body else { return false };
+    /// What is inside the guard of a loop that has one around everything, which holds for all iterations or for none.
+    fn guarded<'b>(&self, var: VarId, body: &'b mut [Stmt]) -> Option<&'b mut Vec<Stmt>> {
+        let [Stmt::If { condition, body, otherwise }] = body else { return None };
         let exprs = &self.builder.exprs;
         let varies = |id: NodeId| match exprs[id].kind {
             NodeKind::Leaf(Leaf::Var(other)) => other == var,
@@ -79,17 +77,7 @@ impl KernelLowering<'_> {
             _ => false,
         };
         let mut nodes = exprs.reachable([*condition]).into_iter();
-        otherwise.is_empty() && body.iter().all(is_plain) && !nodes.any(varies)
-    }
-
-    /// A loop inside the guard that was inside of it.
-    fn inside_guard(&mut self, var: VarId, count: u32, guard: Stmt) -> Stmt {
-        match guard {
-            Stmt::If { condition, body, otherwise } => {
-                Stmt::If { condition, body: self.vector_loop(var, count, body), otherwise }
-            }
-            other => other,
-        }
+        (otherwise.is_empty() && body.iter().all(is_plain) && !nodes.any(varies)).then_some(body)
     }
 
     fn vector_loop(&mut self, var: VarId, count: u32, body: Vec<Stmt>) -> Vec<Stmt> {
@@ -139,10 +127,7 @@ impl KernelLowering<'_> {
     }
 
     fn unrolled(&mut self, var: VarId, count: u32, body: &[Stmt]) -> Unrolled {
-        let bound = body.iter().filter_map(|stmt| match stmt {
-            Stmt::Let(var, _) => Some(*var),
-            _ => None,
-        });
+        let bound = body.iter().filter_map(|stmt| stmt.effects().binds).map(|(var, _)| var);
         let varying = bound.chain([var]).collect();
         let space = |array: ArrayId| self.arrays[array].space;
         let written = body.iter().filter_map(Stmt::written).map(space).collect();

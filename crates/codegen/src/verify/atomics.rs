@@ -4,7 +4,7 @@
 use warploom_lang::{Id, IdVec};
 
 use super::error::Fault;
-use crate::ir::{ArrayId, Kernel, NodeKind, Space, Stmt, every_stmt};
+use crate::ir::{Access, AccessKind, ArrayId, Effects, Kernel, NodeKind, Space, Stmt, every_stmt};
 
 /// How the arrays of a kernel with atomics were accessed since the last barrier.
 #[derive(Clone)]
@@ -35,11 +35,12 @@ impl<'a> Atomics<'a> {
                 self.access(array, Accesses { plain: true, atomic: false })?;
             }
         }
-        if let Some(array) = stmt.moved() {
-            self.access(array, Accesses { plain: true, atomic: false })?;
+        let Effects { writes, reads, .. } = stmt.effects();
+        for Access { array, kind, .. } in reads.into_iter().chain(writes) {
+            let atomic = kind == AccessKind::Atomic;
+            self.access(array, Accesses { plain: !atomic, atomic })?;
         }
-        let atomic = matches!(stmt, Stmt::Atomic { .. });
-        stmt.written().map_or(Ok(()), |array| self.access(array, Accesses { plain: !atomic, atomic }))
+        Ok(())
     }
 
     fn access(&mut self, array: ArrayId, own: Accesses) -> Result<(), Fault> {

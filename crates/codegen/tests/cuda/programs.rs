@@ -353,43 +353,11 @@ pub struct Case {
 
 /// Everything the language can compute on one type, or into others from it.
 pub fn cases(ty: Type) -> Vec<Case> {
-    use BinaryOp::*;
-    let unary = [
-        UnaryOp::Neg,
-        UnaryOp::Not,
-        UnaryOp::Abs,
-        UnaryOp::Sqrt,
-        UnaryOp::Exp,
-        UnaryOp::Log,
-        UnaryOp::Sin,
-        UnaryOp::Cos,
-        UnaryOp::Tanh,
-        UnaryOp::Floor,
-        UnaryOp::Ceil,
-        UnaryOp::Round,
-        UnaryOp::FastExp,
-        UnaryOp::Atan,
-        UnaryOp::Asin,
-        UnaryOp::Acos,
-        UnaryOp::Tan,
-        UnaryOp::Rsqrt,
-        UnaryOp::Erf,
-        UnaryOp::Log1p,
-        UnaryOp::Expm1,
-        UnaryOp::Exp2,
-        UnaryOp::Log2,
-        UnaryOp::IsNan,
-        UnaryOp::Popcount,
-        UnaryOp::LeadingZeros,
-    ];
-    let binary = [
-        Add, Sub, Mul, Div, Mod, Min, Max, Pow, Absd, Average, And, Or, Xor, Shl, Shr, Eq, Ne, Lt, Le, Atan2,
-    ];
-    let one = unary.into_iter().map(Op::Unary);
+    let one = UnaryOp::ALL.iter().map(|op| Op::Unary(*op));
     let casts =
         Type::ALL.into_iter().flat_map(|to| [Op::Cast(to), Op::SaturatingCast(to), Op::Reinterpret(to)]);
     let unary = one.chain(casts).map(|op| Case { op, operands: vec![ty] });
-    let binary = binary.into_iter().map(|op| Case { op: Op::Binary(op), operands: vec![ty, ty] });
+    let binary = BinaryOp::ALL.iter().map(|op| Case { op: Op::Binary(*op), operands: vec![ty, ty] });
     let select = Case { op: Op::Select, operands: vec![Type::Bool, ty, ty] };
     let all = unary.chain(binary).chain([select]);
     all.filter(|case| case.op.result_type(&case.operands).is_ok()).collect()

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use thiserror::Error;
 use warploom_codegen::build::{BuildError, build_planned};
-use warploom_codegen::cuda::{Build, describe, print};
+use warploom_codegen::cuda::{Build, describe, print_lines};
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower::Options;
 use warploom_plan::{PlanError, Problem};
@@ -66,13 +66,17 @@ fn of_schedule(problem: &Problem, input: &str, kind: Kind) -> Result<String, Ans
 
 /// What a program has of its own, if the section asks for that.
 fn of_program(program: &Program, kind: Kind) -> Option<Result<String, AnswerError>> {
-    let [checking, timing] = [Build::Checking, Build::Timing].map(|build| move || print(program, build));
+    let [checking, timing] = [Build::Checking, Build::Timing].map(|build| move || kernels(program, build));
     match kind {
         Kind::ParseErrors | Kind::Violations | Kind::Plan => None,
         Kind::Cuda if checking() == timing() => Some(Ok(timing())),
         Kind::Cuda => Some(Err(AnswerError::BuildsDiffer)),
         Kind::CudaTiming => Some(Ok(timing())),
         Kind::CudaChecking => Some(Ok(checking())),
+        Kind::Helpers => {
+            let listing = print_lines(program, Build::Checking);
+            Some(Ok(listing.text[listing.helpers].trim().to_owned()))
+        }
         Kind::Description => {
             let mut program = describe(program, Build::Checking);
             program.validate().unwrap_or_else(|error| panic!("{error}"));
@@ -80,6 +84,13 @@ fn of_program(program: &Program, kind: Kind) -> Option<Result<String, AnswerErro
             Some(Ok(format!("{program:#?}")))
         }
     }
+}
+
+/// The text of a program without the functions that its kernels call.
+fn kernels(program: &Program, build: Build) -> String {
+    let mut listing = print_lines(program, build);
+    listing.text.replace_range(listing.helpers, "");
+    listing.text
 }
 
 fn listed(texts: &[impl Display]) -> String {

@@ -38,22 +38,25 @@ pub enum Kind {
     ParseErrors,
     Violations,
     Plan,
-    /// The text of both builds.
+    /// The text of the kernels in both builds.
     Cuda,
     CudaTiming,
     CudaChecking,
+    /// The functions that the kernels of the checking build call.
+    Helpers,
     /// What a runtime is told of the program, without its code.
     Description,
 }
 
 impl Kind {
-    const ALL: [(&'static str, Kind); 7] = [
+    const ALL: [(&'static str, Kind); 8] = [
         ("parse errors", Kind::ParseErrors),
         ("violations", Kind::Violations),
         ("plan", Kind::Plan),
         ("cuda", Kind::Cuda),
         ("cuda timing", Kind::CudaTiming),
         ("cuda checking", Kind::CudaChecking),
+        ("helpers", Kind::Helpers),
         ("description", Kind::Description),
     ];
 

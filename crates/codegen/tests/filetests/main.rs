@@ -25,7 +25,8 @@
 //! | `parse errors` | why the schedule cannot be read |
 //! | `violations` | every rule that it breaks |
 //! | `plan` | kernels, allocations, nests with their axes, loops and barriers (`print.rs`) |
-//! | `cuda` | the CUDA text of both builds; `cuda timing` and `cuda checking` where they differ |
+//! | `cuda` | the CUDA text of the kernels in both builds; `cuda timing` and `cuda checking` where they differ |
+//! | `helpers` | the functions that the kernels of the checking build call |
 //! | `description` | what a runtime is told of the program |
 //!
 //! To write a case, leave the expectation empty and bless it:

@@ -1,36 +1,20 @@
 //! Counts operations by class.
 
 use warploom_lang::Type;
-use warploom_lang::op::{BinaryOp, Op, UnaryOp};
+use warploom_lang::op::{Class, Op};
 
 use crate::schema::StageFeatures;
 
-/// Operation counts, in the order of the fields of [`StageFeatures`].
+/// The number of operations of each [`Class`].
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(crate) struct Operations([f64; 12]);
-
-/// The operation classes, in the same order.
-#[derive(Clone, Copy)]
-enum Class {
-    F32Add,
-    F32Mul,
-    F32Div,
-    F32Sqrt,
-    F32Special,
-    F32Compare,
-    Convert,
-    Select,
-    IntAdd,
-    IntMul,
-    IntDiv,
-    IntCompare,
-}
+pub(crate) struct Operations([f64; Class::COUNT]);
 
 impl Operations {
     /// Counts one operation. `operand` is the type of its last operand; `by_power` says that it
     /// divides by a constant power of two.
     pub fn count(&mut self, op: Op, operand: Type, result: Type, by_power: bool) {
-        if let Some(class) = class(op, operand, result, by_power) {
+        if let Some(class) = op.class(operand, result) {
+            let class = if class == Class::IntDiv && by_power { Class::IntAdd } else { class };
             self.0[class as usize] += 1.0;
         }
     }
@@ -61,39 +45,4 @@ impl Operations {
             *slot = count * times;
         }
     }
-}
-
-fn class(op: Op, operand: Type, result: Type, by_power: bool) -> Option<Class> {
-    let float = operand.is_float();
-    Some(match op {
-        Op::Const(_) | Op::Reinterpret(_) => return None,
-        Op::Cast(_) | Op::SaturatingCast(_) if operand == result => return None,
-        Op::Cast(_) | Op::SaturatingCast(_) if float || result.is_float() => Class::Convert,
-        Op::Cast(_) | Op::SaturatingCast(_) => Class::IntAdd,
-        Op::Select => Class::Select,
-        Op::Unary(op) if float => match op {
-            UnaryOp::Neg | UnaryOp::Abs | UnaryOp::Not => Class::F32Add,
-            UnaryOp::IsNan => Class::F32Compare,
-            UnaryOp::Sqrt | UnaryOp::Rsqrt => Class::F32Sqrt,
-            UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round => Class::Convert,
-            _ => Class::F32Special,
-        },
-        Op::Unary(_) => Class::IntAdd,
-        Op::Binary(op) => match (op, float) {
-            (BinaryOp::Mul, true) => Class::F32Mul,
-            (BinaryOp::Mul, false) => Class::IntMul,
-            (BinaryOp::Div | BinaryOp::Mod, true) => Class::F32Div,
-            (BinaryOp::Div | BinaryOp::Mod, false) if by_power => Class::IntAdd,
-            (BinaryOp::Div | BinaryOp::Mod, false) => Class::IntDiv,
-            (BinaryOp::Pow | BinaryOp::Atan2, true) => Class::F32Special,
-            (op, true) if op.is_comparison() || matches!(op, BinaryOp::Min | BinaryOp::Max) => {
-                Class::F32Compare
-            }
-            (op, false) if op.is_comparison() || matches!(op, BinaryOp::Min | BinaryOp::Max) => {
-                Class::IntCompare
-            }
-            (_, true) => Class::F32Add,
-            (_, false) => Class::IntAdd,
-        },
-    })
 }

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::features::flatten::Group;
 use crate::features::form::bit;
+use crate::features::vectors::VECTOR_BYTES;
 use crate::features::vectors::Vector;
 use crate::features::walk::{Axis, AxisKind, Case, Linear, Walk};
 use crate::features::warps::{Lanes, MAX_PHASES, Transactions, Units, quotient};
@@ -14,9 +15,6 @@ use crate::kernel::{Memory, Traffic};
 
 /// Expected number of words in the fullest of 32 banks if 32 threads access random words.
 const RANDOM_WAVEFRONTS: f64 = 3.5;
-
-/// Bytes of the widest load of a thread.
-const WIDEST_LOAD: i64 = 16;
 
 /// The memory and layout of an array.
 #[derive(Clone, Debug)]
@@ -327,7 +325,7 @@ impl<'a> Moves<'a> {
         let constant: i64 = origin.iter().zip(&place.strides).map(|(at, stride)| at * stride).sum();
         let start = elements.constant + constant;
         let axes = || self.walk.around.axes.iter().enumerate().filter(|(_, axis)| axis.count > 1);
-        let widest = WIDEST_LOAD / self.group.bytes as i64;
+        let widest = VECTOR_BYTES / self.group.bytes as i64;
         let fits = |width: i64| {
             let is_along = |(number, axis): &(usize, &Axis)| {
                 axis.kind.is_unrolled() && elements.steps[*number] == 1 && axis.count % width == 0

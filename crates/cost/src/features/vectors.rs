@@ -9,11 +9,8 @@ use crate::features::traffic::{Elements, Moves, Place};
 use crate::features::walk::AxisKind;
 use crate::kernel::Memory;
 
-/// The widest vector that bytes allow; accesses may be limited to fewer elements.
-const UNLIMITED: i64 = 16;
-
-/// Bytes of the longest vector.
-const VECTOR_BYTES: i64 = 16;
+/// Bytes of the longest vector, and so the most elements of one.
+pub(super) const VECTOR_BYTES: i64 = warploom_target::VECTOR_BYTES as i64;
 
 /// The innermost loop of a nest, and the elements of a vector along it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +37,7 @@ impl Block<'_, '_> {
         if self.copies_ahead(work) {
             return self.copied_at_once(work);
         }
-        if place.memory == Memory::Global { UNLIMITED } else { 1 }
+        if place.memory == Memory::Global { VECTOR_BYTES } else { 1 }
     }
 
     /// The elements of an asynchronous copy, as many as both sides allow.
@@ -49,7 +46,7 @@ impl Block<'_, '_> {
         let sides = [(load, self.place(load.node, work)), (store, self.own_place(work))];
         let width = |(group, place): &(&Group, Place)| {
             let moves = Moves::new(work.walk, group);
-            let vectors = moves.elements(place).map(|of| moves.vectors(&of, place, all, UNLIMITED));
+            let vectors = moves.elements(place).map(|of| moves.vectors(&of, place, all, VECTOR_BYTES));
             let narrowest = vectors.iter().flatten().map(|of| of.map_or(1, |of| of.width)).min();
             narrowest.unwrap_or(1)
         };

@@ -14,7 +14,7 @@ use warploom_plan::{NestFootprint, Reach, Symbol};
 use warploom_schedule::{LoopKind, common_denominator};
 
 use crate::features::walk::tiles::Tiles;
-use crate::features::warps::{Digit, Lanes, quotient};
+use crate::features::warps::{Digit, Lanes, WARP, quotient};
 
 /// The kind of loop that an axis is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -413,7 +413,7 @@ impl Walk {
     fn active(&self, case: &Case) -> (f64, f64) {
         if case.limits.is_empty() {
             let rounds = self.total / self.threads;
-            let warps = |threads: i64| (threads + 31) / 32;
+            let warps = |threads: i64| (threads + WARP - 1) / WARP;
             let warps = rounds * warps(self.threads) + warps(self.total % self.threads);
             return (self.total as f64, warps as f64);
         }

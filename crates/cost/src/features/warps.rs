@@ -6,7 +6,7 @@ use warploom_target::Device;
 use crate::kernel::Memory;
 
 /// Threads per warp.
-pub(crate) const WARP: i64 = 32;
+pub(crate) const WARP: i64 = warploom_target::WARP as i64;
 
 /// The most phases: elements of the smallest type per sector.
 pub(crate) const MAX_PHASES: usize = 32;

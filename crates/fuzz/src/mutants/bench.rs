@@ -122,10 +122,13 @@ impl<'a> Bench<'a> {
         let mut body = self.program.kernels[site.kernel].body.clone();
         let version = version_of(&mut body, site.at);
         let waits = every_stmt(version).filter(|stmt| matches!(stmt, Stmt::Wait(_))).count();
-        let others = match site.stmt {
-            Stmt::Commit => stripped(changed, |stmt| *stmt == Stmt::Commit),
-            _ => stripped(changed, |stmt| matches!(stmt, Stmt::Wait(_))),
-        };
+        let others = stripped(
+            changed,
+            match *site.stmt == Stmt::Commit {
+                true => |stmt| *stmt == Stmt::Commit,
+                false => |stmt| matches!(stmt, Stmt::Wait(_)),
+            },
+        );
         if waits > 1 && !self.passes(&others) { Survival::Covered } else { Survival::Unexplained }
     }
 
@@ -169,7 +172,15 @@ impl<'a> Bench<'a> {
                 Stmt::Atomic { op: AtomicOp::Add, array, index, value }
             }
             Stmt::Shuffle { var, value, .. } => Stmt::Let(var, large(kernel, kernel.exprs[value].ty)),
-            ref other => other.clone(),
+            Stmt::Let(..)
+            | Stmt::Store { .. }
+            | Stmt::Copy { .. }
+            | Stmt::Vector { .. }
+            | Stmt::Commit
+            | Stmt::Wait(_)
+            | Stmt::For { .. }
+            | Stmt::If { .. }
+            | Stmt::Barrier => unreachable!("only atomics and shuffles give values to poison"),
         })
     }
 

@@ -38,10 +38,10 @@ fn collect<'a>(
 /// # Panics
 /// If there is no such list.
 fn list_of<'a>(body: &'a mut Vec<Stmt>, at: &[Step]) -> &'a mut Vec<Stmt> {
-    at.windows(2).fold(body, |list, steps| match (&mut list[position(steps[0])], steps[1]) {
-        (Stmt::If { otherwise, .. }, Step::Otherwise(_)) => otherwise,
-        (Stmt::If { body, .. } | Stmt::For { body, .. }, Step::Body(_)) => body,
-        (stmt, step) => panic!("{stmt:?} has no statement {step:?}"),
+    at.windows(2).fold(body, |list, steps| {
+        let [body, otherwise] = list[position(steps[0])].lists_mut();
+        let inner = if let Step::Body(_) = steps[1] { body } else { otherwise };
+        inner.unwrap_or_else(|| panic!("no statement at {:?}", steps[1]))
     })
 }
 
@@ -98,12 +98,13 @@ pub(super) fn make_synchronous(kernel: &mut Kernel) {
     let vectors: Vec<Stmt> = every_stmt(&kernel.body).filter(is_vector).cloned().collect();
     let stored = |vector| Some((each_stored(kernel, &vector)?, vector));
     let stored: Vec<(Stmt, Stmt)> = vectors.into_iter().filter_map(stored).collect();
-    change(&mut kernel.body, &|stmt| match *stmt {
-        Stmt::Copy { array, index, value } => *stmt = Stmt::Store { array, index, value },
-        Stmt::Commit | Stmt::Wait(_) => *stmt = Stmt::when(never, Vec::new()),
-        _ => {
-            let same = stored.iter().find(|(_, vector)| vector == stmt);
-            same.into_iter().for_each(|(stores, _)| *stmt = stores.clone());
+    change(&mut kernel.body, &|stmt| {
+        if let Stmt::Copy { array, index, value } = *stmt {
+            *stmt = Stmt::Store { array, index, value };
+        } else if matches!(stmt, Stmt::Commit | Stmt::Wait(_)) {
+            *stmt = Stmt::when(never, Vec::new());
+        } else if let Some((stores, _)) = stored.iter().find(|(_, vector)| vector == stmt) {
+            *stmt = stores.clone();
         }
     });
 }
@@ -125,24 +126,14 @@ fn each_stored(kernel: &mut Kernel, vector: &Stmt) -> Option<Stmt> {
 pub(super) fn retain(body: &mut Vec<Stmt>, keep: &dyn Fn(&Stmt) -> bool) {
     body.retain(keep);
     for stmt in body {
-        if let Stmt::For { body, .. } | Stmt::If { body, .. } = stmt {
-            retain(body, keep);
-        }
-        if let Stmt::If { otherwise, .. } = stmt {
-            retain(otherwise, keep);
-        }
+        stmt.lists_mut().into_iter().flatten().for_each(|list| retain(list, keep));
     }
 }
 
 fn change(body: &mut [Stmt], to: &dyn Fn(&mut Stmt)) {
     for stmt in body {
         to(stmt);
-        if let Stmt::For { body, .. } | Stmt::If { body, .. } = stmt {
-            change(body, to);
-        }
-        if let Stmt::If { otherwise, .. } = stmt {
-            change(otherwise, to);
-        }
+        stmt.lists_mut().into_iter().flatten().for_each(|list| change(list, to));
     }
 }
 

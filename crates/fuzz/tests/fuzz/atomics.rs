@@ -101,20 +101,13 @@ pub fn stmts(program: &Program, is: impl Fn(&Stmt) -> bool) -> usize {
 fn remove_barrier(body: &mut Vec<Stmt>, left: &mut usize) {
     let mut kept = Vec::new();
     for mut stmt in body.drain(..) {
-        match &mut stmt {
-            Stmt::Barrier => {
-                *left = left.wrapping_sub(1);
-                if *left == usize::MAX {
-                    continue;
-                }
+        if stmt == Stmt::Barrier {
+            *left = left.wrapping_sub(1);
+            if *left == usize::MAX {
+                continue;
             }
-            Stmt::For { body, .. } => remove_barrier(body, left),
-            Stmt::If { body, otherwise, .. } => {
-                remove_barrier(body, left);
-                remove_barrier(otherwise, left);
-            }
-            _ => {}
         }
+        stmt.lists_mut().into_iter().flatten().for_each(|list| remove_barrier(list, left));
         kept.push(stmt);
     }
     *body = kept;

@@ -132,14 +132,7 @@ fn change(body: &mut [Stmt], is: &dyn Fn(&Stmt) -> bool, left: &mut usize, to: &
                 to(stmt);
             }
         }
-        match stmt {
-            Stmt::For { body, .. } => change(body, is, left, to),
-            Stmt::If { body, otherwise, .. } => {
-                change(body, is, left, to);
-                change(otherwise, is, left, to);
-            }
-            _ => {}
-        }
+        stmt.lists_mut().into_iter().flatten().for_each(|list| change(list, is, left, to));
     }
 }
 
@@ -149,17 +142,15 @@ fn failure(case: &Case, program: &Program, stmt: impl Fn(&Stmt) -> bool, number:
     let id = program.kernels.keys().next().unwrap();
     let kernel = &mut wrong.kernels[id];
     let exprs = &mut kernel.exprs;
-    let mut other = |stmt: &mut Stmt| match stmt {
-        Stmt::Shuffle { lane: from, .. } => {
-            let mut op = |op, args: &[NodeId]| {
-                let args = args.iter().copied().collect();
-                exprs.intern(KernelNode { kind: NodeKind::Op(op), ty: Type::I32, args })
-            };
-            let (one, lanes) = (op(Op::Const(Value::from(1)), &[]), op(Op::Const(Value::from(32)), &[]));
-            let next = op(Op::Binary(BinaryOp::Add), &[*from, one]);
-            *from = op(Op::Binary(BinaryOp::Mod), &[next, lanes]);
-        }
-        _ => *stmt = Stmt::Barrier,
+    let mut other = |stmt: &mut Stmt| {
+        let Stmt::Shuffle { lane: from, .. } = stmt else { return *stmt = Stmt::Barrier };
+        let mut op = |op, args: &[NodeId]| {
+            let args = args.iter().copied().collect();
+            exprs.intern(KernelNode { kind: NodeKind::Op(op), ty: Type::I32, args })
+        };
+        let (one, lanes) = (op(Op::Const(Value::from(1)), &[]), op(Op::Const(Value::from(32)), &[]));
+        let next = op(Op::Binary(BinaryOp::Add), &[*from, one]);
+        *from = op(Op::Binary(BinaryOp::Mod), &[next, lanes]);
     };
     change(&mut kernel.body, &stmt, &mut { number }, &mut other);
     let verdict = case.check_with(|run| run.simulate(&wrong, &device()).map(|()| Verdict::Passed));
@@ -173,11 +164,9 @@ fn every_lane_matters() {
     let kernel = program.kernels.values().next().unwrap();
     let of_sum = |array: ArrayId| kernel.arrays[array].name.contains("sum");
     // A maximum may stay the same with one lane less, a sum does not.
-    let is_shuffle = |stmt: &Stmt| match stmt {
-        Stmt::Shuffle { value, .. } => {
-            matches!(kernel.exprs[*value].kind, NodeKind::Load(array) if of_sum(array))
-        }
-        _ => false,
+    let is_shuffle = |stmt: &Stmt| {
+        let Stmt::Shuffle { value, .. } = stmt else { return false };
+        matches!(kernel.exprs[*value].kind, NodeKind::Load(array) if of_sum(array))
     };
     assert_eq!(stmts(&program, is_shuffle), 2 * (5 + 1));
     for number in 0..stmts(&program, is_shuffle) {
@@ -192,12 +181,10 @@ fn idle_lanes_need_a_start() {
     let case = softmax(ROWS);
     let program = lowered(&case);
     let kernel = program.kernels.values().next().unwrap();
-    let is_start = |stmt: &Stmt| match stmt {
-        Stmt::Store { array, value, .. } => {
-            let constant = kernel.exprs[*value].kind == NodeKind::Op(Op::Const(Value::from(0.0_f32)));
-            constant && kernel.arrays[*array].name.contains("tree")
-        }
-        _ => false,
+    let is_start = |stmt: &Stmt| {
+        let Stmt::Store { array, value, .. } = stmt else { return false };
+        let constant = kernel.exprs[*value].kind == NodeKind::Op(Op::Const(Value::from(0.0_f32)));
+        constant && kernel.arrays[*array].name.contains("tree")
     };
     assert_eq!(stmts(&program, is_start), 2 * 10);
     for number in 0..stmts(&program, is_start) {

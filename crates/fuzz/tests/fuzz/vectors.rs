@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use warploom_codegen::ir::{Kernel, Space, Stmt, every_stmt};
+use warploom_codegen::ir::{ArrayId, Kernel, Space, Stmt, every_stmt};
 use warploom_codegen::lower::Options as Lowering;
 use warploom_fuzz::{Case, Fate, Mutant, Mutation, Options, Verdict, fuzz, random_schedules};
 use warploom_lang::*;
@@ -32,10 +32,8 @@ fn product(lines: &str) -> Case {
 fn stmts_of_copies(case: &Case) -> usize {
     let program = case.lower_with(&device(), Lowering::default()).unwrap();
     let of = |kernel: &Kernel| {
-        let is_copy = |stmt: &&Stmt| match stmt {
-            Stmt::Vector { to, .. } => kernel.arrays[*to].space == Space::Shared,
-            _ => false,
-        };
+        let shared = |array: ArrayId| kernel.arrays[array].space == Space::Shared;
+        let is_copy = |stmt: &&Stmt| matches!(stmt, Stmt::Vector { to, .. } if shared(*to));
         every_stmt(&kernel.body).filter(is_copy).count()
     };
     program.kernels.values().map(of).sum()
@@ -44,10 +42,7 @@ fn stmts_of_copies(case: &Case) -> usize {
 /// The widths of the vectors in the text of a case, in order.
 fn widths(case: &Case) -> Vec<u32> {
     let program = case.lower_with(&device(), Lowering::default()).unwrap();
-    let width = |stmt: &Stmt| match stmt {
-        Stmt::Vector { width, .. } => Some(*width),
-        _ => None,
-    };
+    let width = |stmt: &Stmt| stmt.effects().reads.map(|access| access.width);
     program
         .kernels
         .values()
@@ -106,10 +101,8 @@ fn guards_that_hold_for_all_points_are_outside() {
     ] {
         let case = picture(Type::F32, lines);
         passes(&case);
-        let guarded = |stmt: &Stmt| match stmt {
-            Stmt::If { body, .. } => body.iter().any(|stmt| matches!(stmt, Stmt::Vector { .. })),
-            _ => false,
-        };
+        let is_vector = |stmt: &Stmt| matches!(stmt, Stmt::Vector { .. });
+        let guarded = |stmt: &Stmt| matches!(stmt, Stmt::If { body, .. } if body.iter().any(is_vector));
         let program = case.lower_with(&device(), Lowering::default()).unwrap();
         assert_eq!(stmts(&program, guarded) > 0, vectors, "{lines}");
     }

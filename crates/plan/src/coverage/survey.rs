@@ -6,6 +6,7 @@ use warploom_lang::{FuncId, InputId};
 use warploom_schedule::{
     Index, Item, KernelNumbers, LoopKind, Nest, NestNumbers, Schedule, Source, StageRef,
 };
+use warploom_target::WARP;
 
 use crate::coverage::{Coverage, Decision, StageKind};
 use crate::footprint::{AxisKind, NestFootprint, ThreadLoop};
@@ -13,7 +14,6 @@ use crate::ids::{KernelId, LoopId};
 use crate::plan::{KernelPlan, LoopPlan, NestPlan, Plan};
 use crate::problem::Problem;
 use crate::random::facts::Facts;
-use crate::warps::WARP;
 
 impl Coverage {
     /// Counts the decisions of a legal schedule of a problem or of its rewritten form.

@@ -2,13 +2,13 @@
 
 use warploom_lang::FuncId;
 use warploom_schedule::{Item, LoopKind, StageRef};
+use warploom_target::WARP;
 
 use crate::footprint::{NestFootprint, RegisterFootprint};
 use crate::lanes::Unshared;
 use crate::legality::Checker;
 use crate::legality::rule::Rule;
 use crate::plan::NestPlan;
-use crate::warps::WARP;
 
 impl Checker<'_> {
     /// Checks a nest with `lanes`.

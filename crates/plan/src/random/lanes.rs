@@ -1,9 +1,9 @@
 //! Random nests whose lanes share Funcs in registers, and nests that slide.
 
 use warploom_schedule::{Item, LoopKind, Mapping, Nest, Size, StageRef, ThreadTiles, Tile};
+use warploom_target::WARP;
 
 use crate::random::Generator;
-use crate::warps::WARP;
 
 /// The probability that a nest with Funcs in registers gets rows of threads whose lanes share them.
 const LANES: f64 = 0.7;

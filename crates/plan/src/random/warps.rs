@@ -1,11 +1,11 @@
 //! Random exchanges within warps: blocks of one warp, in which each thread has one point of a Func.
 
 use warploom_schedule::{Item, Kernel, LoopKind, Size, StageRef, ThreadTiles, Tile};
+use warploom_target::WARP;
 
 use crate::footprint::NestFootprint;
 use crate::plan::NestPlan;
 use crate::random::Generator;
-use crate::warps::WARP;
 
 /// The probability that a kernel with Funcs in shared memory has blocks of one warp.
 const ONE_WARP: f64 = 0.2;

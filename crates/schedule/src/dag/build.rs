@@ -6,7 +6,6 @@ use warploom_lang::{FuncId, Id, IdVec, InputId, Pipeline};
 use crate::branching::branching;
 use crate::dag::access::{Access, Target, merged};
 use crate::dag::derivative::Derivatives;
-use crate::dag::features::Features;
 use crate::dag::{Dag, Edge, Loop, LoopKind, Node, Source, Stage, shape};
 use crate::id_set::NodeSet;
 use crate::ids::{NodeId, StageId};
@@ -80,7 +79,6 @@ fn add_stage(dag: &mut Dag, pipeline: &Pipeline, node: NodeId, func: FuncId, num
         func,
         number,
         name: stage_name(decl, number),
-        features: Features::of_stage(exprs, definition, &accesses, &store),
         branching: branching(exprs, definition, |_| None),
         loops,
         accesses,

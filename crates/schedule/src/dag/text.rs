@@ -91,19 +91,6 @@ impl Dag {
         let lines: String = lines.iter().filter(|(used, _)| *used).map(|(_, line)| *line).collect();
         if lines.is_empty() { lines } else { format!("\n{lines}") }
     }
-
-    /// The feature tables of all stages.
-    pub fn features_text(&self) -> String {
-        let mut text = String::new();
-        for stage in self.stages().values() {
-            let loops = stage.loop_names().join(", ");
-            let _ = writeln!(text, "{}  over {loops}  branching {}", stage.name, stage.branching);
-            for line in stage.features.to_string().lines() {
-                let _ = writeln!(text, "    {line}");
-            }
-        }
-        text
-    }
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -1,4 +1,4 @@
-//! Access classes, the feature table, branching.
+//! Access classes, branching.
 
 use warploom_lang::*;
 use warploom_schedule::*;
@@ -34,86 +34,6 @@ fn every_access_is_in_one_class() {
     assert_eq!(class(|x, y| vec![x + y, y.expr()]), AccessClass::Other);
     assert_eq!(class(|x, y| vec![x % 2, y.expr()]), AccessClass::Other);
     assert_eq!(AccessMap::identity(0).class(), AccessClass::Pointwise);
-}
-
-#[test]
-fn rows_are_named_in_order() {
-    assert_eq!(NAMES.len(), ROWS);
-    for (i, row) in Row::ALL.into_iter().enumerate() {
-        assert_eq!((row as usize, row.name()), (i, NAMES[i]));
-    }
-    use {AccessClass::*, AccessKind::*};
-    assert_eq!(Row::of_access(LoadFunc, Pointwise), Row::FuncPointwise);
-    assert_eq!(Row::of_access(LoadSelf, Broadcast), Row::SelfBroadcast);
-    assert_eq!(Row::of_access(LoadInput, Slice), Row::InputSlice);
-    assert_eq!(Row::of_access(Store, Other), Row::StoreOther);
-}
-
-#[test]
-fn operations_count_where_they_work() {
-    let x = vars!(x);
-    let (bytes, floats) = (Input::u8("bytes", 1), Input::f32("floats", 1));
-    let wide = bytes.at(x).i16() / 3 + bytes.at(x).i16() % 5;
-    let value = select(floats.at(x).lt(0.5) & x.ge(2), exp(floats.at(x)) / 3.0, sqrt(floor(wide.f32())));
-    let dag = dag([func("f", x, value)]);
-    let features = &dag.stages().values().next().unwrap().features;
-    insta::assert_snapshot!(features.to_string(), @"
-                       f32   bool   int8  int16  int32
-    const                2      -      -      2      1
-    variable             -      -      -      -      1
-    cast                 1      -      -      1      -
-    add                  -      -      -      1      -
-    int_div              -      -      -      1      -
-    int_mod              -      -      -      1      -
-    float_div            1      -      -      -      -
-    transcendental       1      -      -      -      -
-    sqrt                 1      -      -      -      -
-    rounding             1      -      -      -      -
-    lt                   1      -      -      -      -
-    le                   -      -      -      -      1
-    and                  -      1      -      -      -
-    select               1      -      -      -      -
-    load_input           1      -      1      -      -
-    input.pointwise      1      -      1      -      -
-    store.pointwise      1      -      -      -      -
-    ");
-    // Counted once, though written twice.
-    assert_eq!(features[(Row::LoadInput, Column::Int8)], 1);
-    assert_eq!(features[(Row::Cast, Column::Int16)], 1);
-    assert_eq!(features[(Row::Lt, Column::F32)], 1);
-    assert_eq!(features[(Row::Le, Column::Int32)], 1);
-    assert_eq!(features.total(Row::Transcendental), 1);
-}
-
-#[test]
-fn predicates_and_own_reads_count() {
-    let (x, y) = vars!(x, y);
-    let image = Input::f32("image", 2);
-    let r = rdom!(rx: (0, 8), ry: (0, 8));
-    let r = r.clone().filter(r.x.lt(r.y));
-    let sums = func("sums", (x, y), 0.0).over(&r, |f| f.add((x, y), image.at((x + r.x, y + r.y))));
-    let dag = dag([sums]);
-    let update = &dag.stages().values().nth(1).unwrap();
-    assert!(update.has_predicate);
-    assert_eq!(update.features[(Row::Lt, Column::Int32)], 1);
-    assert_eq!(update.features[(Row::LoadSelf, Column::F32)], 1);
-    assert_eq!(update.features[(Row::LoadFunc, Column::F32)], 0);
-    assert_eq!(update.features[(Row::SelfBroadcast, Column::F32)], 1);
-    assert_eq!(update.features[(Row::StoreBroadcast, Column::F32)], 1);
-    assert_eq!(update.features[(Row::InputOther, Column::F32)], 1);
-}
-
-#[test]
-fn a_store_counts_once_a_value() {
-    let x = vars!(x);
-    let pair = func("pair", x, (1.0f32, 2i32));
-    let start = func("start", x, undef(Type::F32)).update(|f| f.set(0, 1.0));
-    let dag = dag([pair, start]);
-    let stages: Vec<&Stage> = dag.stages().values().collect();
-    assert_eq!(stages[0].features[(Row::StorePointwise, Column::F32)], 1);
-    assert_eq!(stages[0].features[(Row::StorePointwise, Column::Int32)], 1);
-    assert_eq!(stages[1].features.total(Row::StorePointwise), 0);
-    assert_eq!(stages[2].features[(Row::StoreSlice, Column::F32)], 1);
 }
 
 fn branchings(func: Func) -> Vec<u32> {

@@ -36,11 +36,6 @@ fn graphviz() {
 }
 
 #[test]
-fn feature_tables() {
-    insta::assert_snapshot!(blur().features_text());
-}
-
-#[test]
 fn edges_lead_from_inputs_and_funcs_but_not_from_oneself() {
     let dag = blur();
     let edges = |name: &str| -> Vec<(String, String, u64)> {
@@ -184,7 +179,6 @@ fn pipelines_of_every_kind() {
     assert_eq!(dag.edges().values().filter(|edge| edge.calls > 1).count(), 2);
     insta::assert_snapshot!(dag.to_text());
     assert!(dag.to_dot().ends_with("}\n"));
-    assert!(dag.features_text().contains("scan.2"));
     assert_eq!(node(&dag, "pair").bytes_per_point, 8);
 }
 

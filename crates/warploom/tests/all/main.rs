@@ -15,4 +15,5 @@ mod on_gpu;
 mod packages;
 mod points;
 mod policy;
+mod statements;
 mod tensors;
