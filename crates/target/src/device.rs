@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::features::Features;
+
 /// The limits and rates of one GPU.
 ///
 /// Every field documents its unit. Sizes are in bytes; 1 GB/s is 10^9 bytes per second.
@@ -29,6 +31,9 @@ pub struct Device {
     pub memory: MemorySystem,
     /// The cost of launching a kernel.
     pub launch: LaunchCost,
+    /// What kernels can do; see [`Device::features`]. `None` if that follows from the compute capability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Features>,
 }
 
 /// A compute capability, such as 9.0.

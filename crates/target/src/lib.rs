@@ -26,6 +26,7 @@
 //! produces it; a runtime executes it.
 
 mod device;
+mod features;
 mod fingerprint;
 mod occupancy;
 mod presets;
@@ -34,6 +35,7 @@ pub mod program;
 pub use device::{
     ComputeCapability, Device, DeviceError, LaunchCost, MemorySystem, Rates, Registers, SharedMemory, Threads,
 };
+pub use features::{Features, MatrixTiles};
 pub use occupancy::{Occupancy, OccupancyLimit};
 pub use presets::UnknownDevice;
 pub use program::{Program, ProgramError};

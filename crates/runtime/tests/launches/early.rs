@@ -149,7 +149,7 @@ fn cases() -> [(&'static str, Vec<Step>, Option<usize>); 4] {
 /// The first GPU, if its kernels can start early.
 fn gpu(test: &str) -> Option<Turn> {
     let gpu = crate::gpu(test)?;
-    (gpu.device().compute.major >= 9).then_some(gpu)
+    (gpu.device().features().early_launches).then_some(gpu)
 }
 
 fn load(gpu: &Gpu, program: &Program) -> Executable {
