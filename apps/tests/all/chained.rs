@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warploom::codegen::build::build;
-use warploom::codegen::cuda::{Build, describe};
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::randpipe::{Options, random_pipeline};
 use warploom::runtime::{nvrtc, testing};
 use warploom::schedule::schedule::{Problem, Schedule};
@@ -75,7 +75,7 @@ fn check(name: &str, program: &Program) -> usize {
 
 fn described(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
     let program = build(problem, schedule).unwrap_or_else(|error| panic!("{name}: {error}"));
-    describe(&program, Build::Timing)
+    PRINTER.describe(&program, Build::Timing)
 }
 
 fn in_apps(choose: impl Fn(&Problem) -> Schedule) -> usize {

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use clap::{Arg, ValueEnum};
 use warploom::codegen::build::{BuildError, build};
-use warploom::codegen::cuda::Build;
 use warploom::codegen::export::file_stem;
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::Build;
 use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Expected};

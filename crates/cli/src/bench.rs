@@ -4,8 +4,8 @@ use std::io::Write;
 
 use serde::Serialize;
 use warploom::app::App;
-use warploom::codegen::cuda::Build;
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::Build;
 use warploom::runtime::{Timing, TimingOptions};
 use warploom::schedule::schedule::Problem;
 use warploom::target::Device;

@@ -1,10 +1,10 @@
 //! A pipeline with data, and the ways to run it: reference, simulator, GPU.
 
 use thiserror::Error;
-use warploom_codegen::cuda::{Build, describe_at};
 use warploom_codegen::instance::{InstanceError, Strides};
 use warploom_codegen::ir::{Program, Role};
 use warploom_codegen::points::Points;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_interp::buffer::{Buffer, BufferError, Data};
 use warploom_interp::expected::Expected;
 use warploom_interp::{EvalError, Evaluation};
@@ -191,7 +191,7 @@ impl Loaded {
     /// Like [`new`](Self::new), for a program that gets these sizes when it is launched. All arrays are dense.
     pub fn at(gpu: &Gpu, program: &Program, build: Build, sizes: &[i64]) -> Result<Loaded, CudaError> {
         let dense = Strides::default();
-        let executable = gpu.load(&describe_at(program, build, sizes, &dense)?)?;
+        let executable = gpu.load(&PRINTER.describe_at(program, build, sizes, &dense)?)?;
         Ok(Loaded { executable, outputs: outputs(&program.at(sizes, &dense)?) })
     }
 

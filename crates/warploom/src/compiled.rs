@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use warploom_codegen::build::{BuildError, build_with};
-use warploom_codegen::cuda::{Build, describe};
 use warploom_codegen::instance::InstanceError;
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{IdVec, ParamId, Pipeline, Range, Realisation, Region, Value, infer};
 use warploom_runtime::cuda::CudaStream;
@@ -528,7 +528,7 @@ impl Shared {
 
     /// Loads the kernels onto a GPU. Also returns whether their machine code was in the cache.
     fn load_on(&self, gpu: &Gpu, program: &Program) -> Result<(Kernels, bool), warploom_runtime::Error> {
-        let (compiled, from_cache) = self.compiled(gpu, &describe(program, Build::Timing))?;
+        let (compiled, from_cache) = self.compiled(gpu, &PRINTER.describe(program, Build::Timing))?;
         Ok((gpu.load_kernels(&compiled)?, from_cache))
     }
 

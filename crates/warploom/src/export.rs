@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use warploom_codegen::build::{BuildError, build_with};
-use warploom_codegen::cuda::{Build, describe, print};
 use warploom_codegen::export::{
     CodeKind, Compiled, LONGEST_STEM, Manifest, ManifestError, header, named, source,
 };
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::files::write_whole;
 use warploom_runtime::nvrtc::{self, Arch, Image};
 use warploom_schedule::schedule::{Problem, RewrittenError, Schedule};
@@ -147,7 +147,7 @@ impl Package {
     /// # Errors
     /// If NVRTC reports an error.
     pub fn compile(&mut self) -> Result<(), ExportError> {
-        let source = describe(&self.program, Build::Timing);
+        let source = PRINTER.describe(&self.program, Build::Timing);
         for device in &self.devices {
             match Arch::for_device(device) {
                 Ok(arch) => {
@@ -215,7 +215,7 @@ impl Package {
         let manifest = &self.manifest;
         let code: Vec<&[u8]> = self.code().into_iter().map(|(.., bytes)| bytes).collect();
         let texts = [
-            ("cu", print(&self.program, Build::Timing)),
+            ("cu", PRINTER.print(&self.program, Build::Timing)),
             ("schedule", self.schedule.clone()),
             ("json", manifest.to_json()?),
             ("h", header(manifest)),
@@ -295,7 +295,7 @@ fn check_devices(
             device: name(),
             error: Box::new(error),
         })?;
-        if describe(&other, Build::Timing) != describe(program, Build::Timing) {
+        if PRINTER.describe(&other, Build::Timing) != PRINTER.describe(program, Build::Timing) {
             return Err(ExportError::Differs { made_for: made_for(), device: name() });
         }
     }

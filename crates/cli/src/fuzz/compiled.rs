@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
-use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::fuzz::Failure;
 use warploom::runtime::nvrtc::{self, Arch};
 use warploom::target::Device;
@@ -38,7 +38,7 @@ impl Compiler {
 
     /// Compiles the timing build of the kernels.
     pub(super) fn compile(&self, program: &Program) -> Result<(), Failure> {
-        let compiled = nvrtc::compile_program(&describe(program, Build::Timing), self.arch);
+        let compiled = nvrtc::compile_program(&PRINTER.describe(program, Build::Timing), self.arch);
         let (_, image) = compiled.map_err(|error| Failure::Device(error.to_string()))?;
         if let Some(image) = image {
             self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(&image);

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use warploom::app::{App, Settings};
 use warploom::check::small_settings;
-use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::CostModel;
 use warploom::records;
 use warploom::schedule::schedule::Schedule;
@@ -249,7 +249,7 @@ impl Arguments {
 /// The schedule that `warploom compile` would choose.
 fn one_shot(task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
     let spills = |program: &Program| {
-        let compiled = (bench.compile)(&describe(program, Build::Timing)).ok()?;
+        let compiled = (bench.compile)(&PRINTER.describe(program, Build::Timing)).ok()?;
         let spilled = |used: &warploom::runtime::nvrtc::Resources| {
             u64::from(used.spill_stores) + u64::from(used.spill_loads)
         };

@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use thiserror::Error;
 use warploom_codegen::build::{BuildError, build};
-use warploom_codegen::cuda::{Build, describe, print};
 use warploom_codegen::ir::Program;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::program::Code;
 
@@ -65,7 +65,8 @@ fn of_schedule(problem: &Problem, input: &str, kind: Kind) -> Result<String, Ans
 
 /// What a program has of its own, if the section asks for that.
 fn of_program(program: &Program, kind: Kind) -> Option<Result<String, AnswerError>> {
-    let [checking, timing] = [Build::Checking, Build::Timing].map(|build| move || print(program, build));
+    let [checking, timing] =
+        [Build::Checking, Build::Timing].map(|build| move || PRINTER.print(program, build));
     match kind {
         Kind::ParseErrors | Kind::Violations | Kind::Plan => None,
         Kind::Cuda if checking() == timing() => Some(Ok(timing())),
@@ -73,7 +74,7 @@ fn of_program(program: &Program, kind: Kind) -> Option<Result<String, AnswerErro
         Kind::CudaTiming => Some(Ok(timing())),
         Kind::CudaChecking => Some(Ok(checking())),
         Kind::Description => {
-            let mut program = describe(program, Build::Checking);
+            let mut program = PRINTER.describe(program, Build::Checking);
             program.validate().unwrap_or_else(|error| panic!("{error}"));
             program.code = Code::Ptx(String::new());
             Some(Ok(format!("{program:#?}")))

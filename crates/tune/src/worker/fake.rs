@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use warploom_codegen::cuda::Build;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{Type, Value, dispatch};
 use warploom_runtime::nvrtc::Resources;
@@ -222,7 +222,7 @@ const FOR_SPEED: &[u8] = b"\0for speed";
 
 fn is_for_speed(code: &Code) -> bool {
     match code {
-        Code::Source { options, .. } => *options == Build::Timing.options(),
+        Code::Source { options, .. } => *options == PRINTER.options(Build::Timing),
         Code::Cubin(bytes) => bytes.ends_with(FOR_SPEED),
         Code::Parts(parts) => parts.iter().any(is_for_speed),
         Code::Ptx(_) => false,

@@ -4,7 +4,7 @@
 use std::ops::Range as Rows;
 
 use warploom::codegen::build::build;
-use warploom::codegen::cuda::{Build, describe};
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::lang::Range;
 use warploom::prelude::*;
 use warploom::runtime::{Gpu, testing};
@@ -44,7 +44,7 @@ fn check(gpu: &Gpu, problem: &Problem, schedule: &Schedule, image: &[u8], [width
     assert!(largest > Some(1 << 31), "{largest:?}");
     let boundary = ((1_i64 << 31) / width - ROWS / 2).clamp(0, height - ROWS);
     for build in [Build::Checking, Build::Timing] {
-        let mut executable = gpu.load(&describe(&program, build)).expect("there is room");
+        let mut executable = gpu.load(&PRINTER.describe(&program, build)).expect("there is room");
         executable.upload(0, image).expect("it fits");
         executable.poison().expect("there is a GPU");
         executable.run().expect("it runs");

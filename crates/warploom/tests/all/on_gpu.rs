@@ -550,7 +550,8 @@ fn memory_that_is_not_aligned_is_accessed_element_by_element() {
         let expected = bytes[from..].iter().map(|byte| 255 - byte).take(256 * 64);
         assert!(found[to..to + 256 * 64].iter().copied().eq(expected), "from {from} to {to}");
         let program = compiled.program().expect("it is on a GPU");
-        let text = warploom::codegen::cuda::print(&program, warploom::codegen::cuda::Build::Timing);
+        let text =
+            warploom::codegen::printer::PRINTER.print(&program, warploom::codegen::printer::Build::Timing);
         assert_eq!(text.contains("wl_move<16>"), from % 16 == 0 && to % 16 == 0, "from {from} to {to}");
     }
 }
