@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use warploom::codegen::build::build;
 use warploom::codegen::printer::{Build, PRINTER};
 use warploom::randpipe::{Options, random_pipeline};
-use warploom::runtime::{nvrtc, testing};
+use warploom::runtime::cuda::nvrtc;
+use warploom::runtime::testing;
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::program::{Code, Kernel, Program, Role};
 
@@ -172,7 +173,7 @@ fn nvrtc_the_compiler_moves_no_access_before_the_wait_and_changes_none() {
     }
     let ptx = |program: &Program| {
         let (compiled, _) = nvrtc::compile_program(program, nvrtc::Arch::Virtual(90)).expect("it compiles");
-        let Code::Ptx(ptx) = compiled.code else { panic!("it is virtual code") };
+        let Code::Virtual(ptx) = compiled.code else { panic!("it is virtual code") };
         ptx
     };
     let mut waiting = 0;

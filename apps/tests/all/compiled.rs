@@ -11,7 +11,8 @@ use warploom::codegen::lower;
 use warploom::codegen::printer::{Build, PRINTER};
 use warploom::lang::dynamic::SizeRange;
 use warploom::prelude::*;
-use warploom::runtime::{nvrtc, testing};
+use warploom::runtime::cuda::nvrtc;
+use warploom::runtime::testing;
 use warploom::schedule::schedule::{Problem, Schedule};
 
 use crate::common::{hand_written, problem, quick_search};

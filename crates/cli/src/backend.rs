@@ -18,7 +18,7 @@ use warploom::runtime::Gpu;
 use warploom::schedule::schedule::{Problem, Schedule, Written};
 use warploom::search::{Options, Outcome};
 use warploom::target::Device;
-use warploom::tune::workload::{CudaError, Loaded, PERTURBED_RUNS, Workload};
+use warploom::tune::workload::{GpuError, Loaded, PERTURBED_RUNS, Workload};
 
 use crate::device::{self, Beside};
 use crate::error::{Error, RunError};
@@ -432,8 +432,8 @@ pub(crate) fn run_build(
 }
 
 /// Runs loaded kernels and returns the outputs.
-fn run(loaded: Result<Loaded, CudaError>) -> Result<Vec<Buffer>, Error> {
-    loaded.and_then(|mut loaded| loaded.run()).map_err(|error| Error::Cuda(error.to_string()))
+fn run(loaded: Result<Loaded, GpuError>) -> Result<Vec<Buffer>, Error> {
+    loaded.and_then(|mut loaded| loaded.run()).map_err(|error| Error::Gpu(error.to_string()))
 }
 
 /// The results of both builds of the kernels.
@@ -451,7 +451,7 @@ impl Builds {
     /// Loads the kernels in both builds, and runs them.
     pub(crate) fn run(
         expected: &Expected,
-        load: impl Fn(Build) -> Result<Loaded, CudaError>,
+        load: impl Fn(Build) -> Result<Loaded, GpuError>,
     ) -> Result<Builds, Error> {
         let inexact = expected.difference(&run(load(Build::Checking))?);
         let outputs = run(load(Build::Timing))?;

@@ -10,7 +10,7 @@ use warploom::codegen::export::named;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::CostModel;
-use warploom::runtime::nvrtc::Arch;
+use warploom::runtime::compiler::Arch;
 use warploom::schedule::schedule::Problem;
 use warploom::search::{Event, Fixed, FixedError, Options, Refusal, Statistics, StopReason};
 use warploom::target::Device;

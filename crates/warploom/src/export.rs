@@ -19,7 +19,7 @@ use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
 use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::files::write_whole;
-use warploom_runtime::nvrtc::{self, Arch, Image};
+use warploom_runtime::compiler::{self, Arch, Image};
 use warploom_schedule::schedule::{Problem, RewrittenError, Schedule};
 use warploom_target::{ComputeCapability, Device};
 use warploom_tune::cache::compile_program;
@@ -168,7 +168,7 @@ impl Package {
                 Err(error) => return Err(error.into()),
             }
         }
-        let (major, minor) = nvrtc::version()?;
+        let (major, minor) = compiler::version()?;
         let compiler = format!("NVRTC {major}.{minor}");
         let code = self.code().into_iter().map(|(kind, image, _)| self.described(kind, image, &compiler));
         self.manifest.code = code.collect();

@@ -16,7 +16,7 @@ use warploom::interp::buffer::Buffer;
 use warploom::interp::{npy, picture};
 use warploom::lang::files::{LINE, Limit, TEXT};
 use warploom::lang::{Pipeline, Realisation, Region, Type};
-use warploom::runtime::nvrtc::{Arch, Image};
+use warploom::runtime::compiler::{Arch, Image};
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::cache;

@@ -250,9 +250,8 @@ impl Arguments {
 fn one_shot(task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
     let spills = |program: &Program| {
         let compiled = (bench.compile)(&PRINTER.describe(program, Build::Timing)).ok()?;
-        let spilled = |used: &warploom::runtime::nvrtc::Resources| {
-            u64::from(used.spill_stores) + u64::from(used.spill_loads)
-        };
+        let spilled =
+            |used: &warploom::runtime::Resources| u64::from(used.spill_stores) + u64::from(used.spill_loads);
         Some(compiled.kernels.values().map(spilled).sum())
     };
     let problem = task.subject.problem(bench.device).map_err(|error| error.to_string())?;

@@ -242,10 +242,10 @@ fn check_names(pipeline: &Pipeline, request: &Realisation) {
         compiler.current_dir(place.path(""));
         compile(compiler);
     }
-    if warploom::runtime::nvrtc::version().is_ok() {
+    if warploom::runtime::compiler::version().is_ok() {
         let described = PRINTER.describe(&program, Build::Timing);
-        let arch = warploom::runtime::nvrtc::Arch::Machine(90);
-        warploom::runtime::nvrtc::compile_program(&described, arch).unwrap();
+        let arch = warploom::runtime::compiler::Arch::Machine(90);
+        warploom::runtime::compiler::compile_program(&described, arch).unwrap();
     }
 }
 

@@ -4,8 +4,8 @@
 use warploom_codegen::ir::{BufferId, KernelId, Launch, Leaf, Program, Role};
 use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::{Id, Type};
-use warploom_runtime::nvrtc::{self, Arch};
-use warploom_runtime::{Executable, Gpu, Launches, testing};
+use warploom_runtime::cuda::nvrtc::{self, Arch};
+use warploom_runtime::{Driver, Executable, Execute, Gpu, Launches, testing};
 use warploom_target::program::Code;
 
 use crate::programs;

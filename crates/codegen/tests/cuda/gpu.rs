@@ -4,7 +4,8 @@ use warploom_codegen::ir::{AtomicOp, Program};
 use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{Type, Value};
-use warploom_runtime::{Executable, Gpu, Mode, POISON, nvrtc, testing};
+use warploom_runtime::cuda::nvrtc;
+use warploom_runtime::{Driver, Executable, Execute, Gpu, Mode, POISON, testing};
 use warploom_target::program::Code;
 
 use crate::programs;

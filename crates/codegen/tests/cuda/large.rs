@@ -6,7 +6,7 @@ use warploom_codegen::lower::{LowerError, Options, lower};
 use warploom_codegen::printer::{Build, PRINTER};
 use warploom_codegen::verify::verify;
 use warploom_lang::*;
-use warploom_runtime::nvrtc::{self, Arch};
+use warploom_runtime::cuda::nvrtc::{self, Arch};
 use warploom_runtime::testing;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::Device;

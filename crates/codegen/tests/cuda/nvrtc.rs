@@ -3,7 +3,7 @@
 use warploom_codegen::ir::Program;
 use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::Type;
-use warploom_runtime::nvrtc::{self, Arch, Image};
+use warploom_runtime::cuda::nvrtc::{self, Arch, Image};
 use warploom_runtime::testing;
 use warploom_target::program::Code;
 

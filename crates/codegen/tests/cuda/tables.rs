@@ -6,7 +6,7 @@ use warploom_codegen::build::build;
 use warploom_codegen::ir::Program;
 use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::{Input, Operand, Pipeline, Realisation, Region, clamp, func, rdom, table, vars};
-use warploom_runtime::nvrtc::{self, Arch};
+use warploom_runtime::cuda::nvrtc::{self, Arch};
 use warploom_runtime::testing;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::Device;

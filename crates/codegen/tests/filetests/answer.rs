@@ -76,7 +76,7 @@ fn of_program(program: &Program, kind: Kind) -> Option<Result<String, AnswerErro
         Kind::Description => {
             let mut program = PRINTER.describe(program, Build::Checking);
             program.validate().unwrap_or_else(|error| panic!("{error}"));
-            program.code = Code::Ptx(String::new());
+            program.code = Code::Virtual(String::new());
             Some(Ok(format!("{program:#?}")))
         }
     }

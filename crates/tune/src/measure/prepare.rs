@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use warploom_codegen::build::CODEGEN;
 use warploom_codegen::ir;
 use warploom_codegen::printer::{Build, PRINTER};
-use warploom_runtime::{driver_version, nvrtc};
+use warploom_runtime::{compiler, driver_version};
 use warploom_schedule::schedule::Schedule;
 use warploom_target::Program;
 
@@ -41,7 +41,7 @@ pub fn versions() -> Vec<String> {
     vec![
         format!("warploom {}", env!("CARGO_PKG_VERSION")),
         format!("codegen {CODEGEN}"),
-        format!("nvrtc {}", version(nvrtc::version().ok())),
+        format!("nvrtc {}", version(compiler::version().ok())),
         format!("driver {}", version(driver_version().ok())),
     ]
 }

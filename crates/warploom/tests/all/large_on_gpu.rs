@@ -7,7 +7,7 @@ use warploom::codegen::build::build;
 use warploom::codegen::printer::{Build, PRINTER};
 use warploom::lang::Range;
 use warploom::prelude::*;
-use warploom::runtime::{Gpu, testing};
+use warploom::runtime::{Driver, Execute, Gpu, testing};
 use warploom::schedule::schedule::{Problem, Schedule};
 
 /// Rows that are compared at each place.
