@@ -215,7 +215,7 @@ impl Package {
         let manifest = &self.manifest;
         let code: Vec<&[u8]> = self.code().into_iter().map(|(.., bytes)| bytes).collect();
         let texts = [
-            ("cu", PRINTER.print(&self.program, Build::Timing)),
+            (PRINTER.extension(), PRINTER.print(&self.program, Build::Timing)),
             ("schedule", self.schedule.clone()),
             ("json", manifest.to_json()?),
             ("h", header(manifest)),
