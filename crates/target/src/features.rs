@@ -48,6 +48,7 @@ pub enum MatrixTiles {
 
 impl Device {
     /// What kernels can do: as the description says, or as its compute capability implies.
+    #[inline]
     pub fn features(&self) -> Features {
         self.features.unwrap_or_else(|| self.implied_features())
     }
@@ -57,6 +58,7 @@ impl Device {
         self.features.filter(|features| *features != self.implied_features())
     }
 
+    #[inline]
     fn implied_features(&self) -> Features {
         Features::of(self.compute, self.threads.warp)
     }
@@ -64,6 +66,7 @@ impl Device {
 
 impl Features {
     /// The features of a compute capability.
+    #[inline]
     fn of(compute: ComputeCapability, warp: u32) -> Features {
         Features {
             async_copies: compute.major >= 8,

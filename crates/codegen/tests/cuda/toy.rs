@@ -106,7 +106,10 @@ fn expression(kernel: &Kernel, id: NodeId) -> String {
         NodeKind::Leaf(Leaf::Size(position)) => kernel.scalars[position as usize].name.clone(),
         NodeKind::Leaf(Leaf::Iteration(level)) => format!("iteration{level}"),
         NodeKind::Op(Op::Const(value)) => value.to_string(),
-        NodeKind::Op(op) => format!("{}({})", op.name(), args.join(", ")),
+        NodeKind::Op(op) => match &args[..] {
+            [a, b] if !op.name().starts_with(char::is_alphabetic) => format!("({a} {} {b})", op.name()),
+            _ => format!("{}({})", op.name(), args.join(", ")),
+        },
         NodeKind::Load(array) => format!("{}[{}]", kernel.arrays[array].name, args[0]),
         NodeKind::Offset(_) => panic!("the language has no 64-bit indices"),
     }
@@ -114,8 +117,16 @@ fn expression(kernel: &Kernel, id: NodeId) -> String {
 
 #[test]
 fn another_language_is_printed_through_the_same_trait() {
-    let text = Toy.print(&programs::copy(100), Build::Timing);
-    assert_eq!(text, "");
+    let text = "\
+@workgroup_size(128) fn copy(read input: array<f32, 100>, read_write out: array<f32, 100>) {
+  let i = ((group_id[0] * 128) + local_id);
+  if (i < 100) {
+    out[i] = input[i];
+  } else {
+  }
+}
+";
+    assert_eq!(Toy.print(&programs::copy(100), Build::Timing), text);
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(crate) struct Allocation {
     memory: Memory,
 }
 
-/// Device memory that any number of programs may read; see [`Gpu::upload`](crate::Gpu::upload).
+/// Device memory that any number of programs may read; see [`Driver::upload`](crate::Driver::upload).
 ///
 /// The memory returns to the pool when the last clone is dropped.
 #[derive(Clone)]
