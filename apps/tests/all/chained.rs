@@ -5,10 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warploom::codegen::build::build;
-use warploom::codegen::cuda::{Build, describe};
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::plan::Problem;
 use warploom::randpipe::{Options, random_pipeline};
-use warploom::runtime::{nvrtc, testing};
+use warploom::runtime::cuda::nvrtc;
+use warploom::runtime::testing;
 use warploom::schedule::Schedule;
 use warploom::target::program::{Code, Kernel, Program, Role};
 
@@ -76,7 +77,7 @@ fn check(name: &str, program: &Program) -> usize {
 
 fn described(problem: &Problem, schedule: &Schedule, name: &str) -> Program {
     let program = build(problem, schedule).unwrap_or_else(|error| panic!("{name}: {error}"));
-    describe(&program, Build::Timing)
+    PRINTER.describe(&program, Build::Timing)
 }
 
 fn in_apps(choose: impl Fn(&Problem) -> Schedule) -> usize {
@@ -173,7 +174,7 @@ fn nvrtc_the_compiler_moves_no_access_before_the_wait_and_changes_none() {
     }
     let ptx = |program: &Program| {
         let (compiled, _) = nvrtc::compile_program(program, nvrtc::Arch::Virtual(90)).expect("it compiles");
-        let Code::Ptx(ptx) = compiled.code else { panic!("it is virtual code") };
+        let Code::Virtual(ptx) = compiled.code else { panic!("it is virtual code") };
         ptx
     };
     let mut waiting = 0;

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use warploom::app::{App, Setting, Settings};
 use warploom::codegen::build::{build, build_with};
-use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::lower;
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::lang::dynamic::SizeRange;
 use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::runtime::{nvrtc, testing};
+use warploom::runtime::cuda::nvrtc;
+use warploom::runtime::testing;
 use warploom::schedule::Schedule;
 
 use crate::common::{hand_written, problem, quick_search};
@@ -23,7 +24,7 @@ fn spilled(app: &App, choose: fn(&Problem) -> Schedule, kind: Build) -> u64 {
     let arch = nvrtc::Arch::for_device(problem.device()).expect("NVRTC knows it");
     let program = build(&problem, &choose(&problem));
     let program = program.unwrap_or_else(|error| panic!("{}: {error}", app.name));
-    let compiled = nvrtc::compile_program(&describe(&program, kind), arch);
+    let compiled = nvrtc::compile_program(&PRINTER.describe(&program, kind), arch);
     let (_, image) = compiled.unwrap_or_else(|error| panic!("{} {kind:?}: {error}", app.name));
     image.expect("it was compiled").spilled_bytes()
 }
@@ -97,7 +98,7 @@ fn nvrtc_kernels_for_any_size_compile() {
         let program = build_with(&problem, &problem.default_schedule(), options);
         let program = program.unwrap_or_else(|error| panic!("{}: {error}", app.name));
         let arch = nvrtc::Arch::for_device(&device).expect("NVRTC knows it");
-        let compiled = nvrtc::compile_program(&describe(&program, Build::Timing), arch);
+        let compiled = nvrtc::compile_program(&PRINTER.describe(&program, Build::Timing), arch);
         compiled.unwrap_or_else(|error| panic!("{}: {error}", app.name));
     }
 }

@@ -1,7 +1,7 @@
 //! The CUDA text of hand-written schedules, pinned.
 
 use warploom::codegen::build::build;
-use warploom::codegen::cuda::{Build, print};
+use warploom::codegen::printer::{Build, PRINTER};
 
 use crate::common::{hand_written, problem};
 
@@ -9,7 +9,7 @@ fn printed(name: &str, width: f64, height: f64) -> String {
     let app = warploom_apps::find(name).expect("it is an app");
     let problem = problem(app, &[("W", width), ("H", height)]);
     let program = build(&problem, &hand_written(problem.pipeline()));
-    print(&program.expect("the schedule is legal"), Build::Timing)
+    PRINTER.print(&program.expect("the schedule is legal"), Build::Timing)
 }
 
 /// Sizes that the tiles divide: no guards.

@@ -4,7 +4,7 @@
 mod prices;
 
 use warploom::app::App;
-use warploom::codegen::cuda::{Build, print};
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::Analytic;
 use warploom::plan::Problem;
 use warploom::schedule::Schedule;
@@ -128,7 +128,7 @@ fn check_threads(app: &App, usual: &Options) {
     let texts = [1, 2, 8].map(|threads| {
         let options = Options { threads, ..usual.clone() };
         let found = found(app, &problem, &options);
-        found.planned.schedule.to_text(problem.pipeline()) + &print(&found.program, Build::Timing)
+        found.planned.schedule.to_text(problem.pipeline()) + &PRINTER.print(&found.program, Build::Timing)
     });
     assert!(texts[1..].iter().all(|text| *text == texts[0]), "{}: threads change what is found", app.name);
 }

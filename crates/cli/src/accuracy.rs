@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use warploom::app::{App, Settings};
 use warploom::check::{SEED, small_settings};
-use warploom::codegen::cuda::Build;
+use warploom::codegen::printer::Build;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Conditioning, Expected};
 use warploom::lang::Type;

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use clap::{Arg, ValueEnum};
 use warploom::codegen::build::{BuildError, build};
-use warploom::codegen::cuda::Build;
 use warploom::codegen::export::file_stem;
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::Build;
 use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Expected};
@@ -19,7 +19,7 @@ use warploom::runtime::Gpu;
 use warploom::schedule::{Schedule, Written};
 use warploom::search::{Options, Outcome};
 use warploom::target::Device;
-use warploom::tune::workload::{CudaError, Loaded, PERTURBED_RUNS, Workload};
+use warploom::tune::workload::{GpuError, Loaded, PERTURBED_RUNS, Workload};
 
 use crate::device::{self, Beside};
 use crate::error::{Error, RunError};
@@ -432,8 +432,8 @@ pub(crate) fn run_build(
 }
 
 /// Runs loaded kernels and returns the outputs.
-fn run(loaded: Result<Loaded, CudaError>) -> Result<Vec<Buffer>, Error> {
-    loaded.and_then(|mut loaded| loaded.run()).map_err(|error| Error::Cuda(error.to_string()))
+fn run(loaded: Result<Loaded, GpuError>) -> Result<Vec<Buffer>, Error> {
+    loaded.and_then(|mut loaded| loaded.run()).map_err(|error| Error::Gpu(error.to_string()))
 }
 
 /// The results of both builds of the kernels.
@@ -451,7 +451,7 @@ impl Builds {
     /// Loads the kernels in both builds, and runs them.
     pub(crate) fn run(
         expected: &Expected,
-        load: impl Fn(Build) -> Result<Loaded, CudaError>,
+        load: impl Fn(Build) -> Result<Loaded, GpuError>,
     ) -> Result<Builds, Error> {
         let inexact = expected.difference(&run(load(Build::Checking))?);
         let outputs = run(load(Build::Timing))?;

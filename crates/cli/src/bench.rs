@@ -4,10 +4,10 @@ use std::io::Write;
 
 use serde::Serialize;
 use warploom::app::App;
-use warploom::codegen::cuda::Build;
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::Build;
 use warploom::plan::Problem;
-use warploom::runtime::{Timing, TimingOptions};
+use warploom::runtime::{Execute, Timing, TimingOptions};
 use warploom::target::Device;
 use warploom::tune::workload::PERTURBED_RUNS;
 
@@ -95,11 +95,11 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     } else {
         None
     };
-    let failed = |error: warploom::tune::workload::CudaError| Error::Cuda(error.to_string());
+    let failed = |error: warploom::tune::workload::GpuError| Error::Gpu(error.to_string());
     let mut loaded = load(Build::Timing).map_err(failed)?;
     loaded.run().map_err(failed)?;
     let timing = loaded.time(&TimingOptions::default()).map_err(failed)?;
-    let facts = loaded.executable.facts().map_err(|error| Error::Cuda(error.to_string()))?;
+    let facts = loaded.executable.facts().map_err(|error| Error::Gpu(error.to_string()))?;
     let kernels = loaded.executable.program().kernels.iter().zip(facts).map(|(kernel, facts)| Kernel {
         name: kernel.entry.clone(),
         grid: kernel.grid,

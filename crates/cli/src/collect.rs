@@ -76,12 +76,12 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let options = arguments.options();
     let schedules = arguments.schedules_of_apps(apps)?;
     let gpu = open_gpu()?;
-    let arch = gpu.arch().map_err(|error| Error::Cuda(error.to_string()))?;
+    gpu.arch().map_err(|error| Error::Gpu(error.to_string()))?;
     let model = arguments.model.load(gpu.device())?;
     let bench = Bench {
         device: gpu.device(),
         model: model.as_ref(),
-        compile: &|program| compile_here(program, arch),
+        compile: &|program| compile_here(program, gpu.device()),
         timing: TimingOptions::collection(),
         machine: &mut GpuMachine::new(&gpu),
     };
@@ -98,7 +98,7 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let failed = match (collected, summary.measured) {
         (Err(CollectError::Shard(error)), _) => Some(Error::Shard(error)),
         (Err(CollectError::Case(error)), _) => Some(Error::Case(error)),
-        (Err(error), _) => Some(Error::Cuda(error.to_string())),
+        (Err(error), _) => Some(Error::Gpu(error.to_string())),
         (Ok(()), 0) => Some(Error::NothingMeasured(format!("there were {} candidates", summary.samples))),
         (Ok(()), _) => None,
     };

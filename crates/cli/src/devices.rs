@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
-use warploom::runtime::{Gpu, driver_version, nvrtc};
+use warploom::runtime::{Gpu, compiler, driver_version};
 use warploom::target::Device;
 
 use crate::device::{AUTO, find, present};
@@ -57,7 +57,7 @@ pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), 
     if arguments.presets {
         return presets(arguments.format, out);
     }
-    let compiler = nvrtc::version().map(|(major, minor)| format!("{major}.{minor}"));
+    let compiler = compiler::version().map(|(major, minor)| format!("{major}.{minor}"));
     let nvrtc = compiler.map_err(|error| error.to_string());
     // Without a GPU the user may still want to compile, so the error also describes NVRTC.
     let devices = Gpu::devices().map_err(|error| Error::NoGpu(format!("{error}\n{}", sentence(&nvrtc))))?;

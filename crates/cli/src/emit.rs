@@ -6,8 +6,8 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value as Json;
-use warploom::codegen::cuda::{Build, print};
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::{FEATURES, Featurizer, KernelFeatures, RowSource, StageFeatures, schema_hash};
 use warploom::interp::files::FileError;
 use warploom::lang::files::write_whole;
@@ -99,7 +99,7 @@ impl Emit {
         Ok(match self {
             Emit::Schedule => of.schedule.to_text(of.problem.pipeline()),
             Emit::Nest => of.explanation.to_string(),
-            Emit::Cuda => print(of.program, Build::Timing),
+            Emit::Cuda => PRINTER.print(of.program, Build::Timing),
             Emit::Features => {
                 serde_json::to_string_pretty(&features(of)).map_err(std::io::Error::from)? + "\n"
             }

@@ -310,7 +310,7 @@ pub(crate) enum Error {
     NoDevice { why: String },
     /// An error of the GPU, the driver or NVRTC.
     #[error("{0}")]
-    Cuda(String),
+    Gpu(String),
     #[error(transparent)]
     Records(#[from] RecordsError),
     #[cfg(all(feature = "farm", unix))]
@@ -474,7 +474,7 @@ impl Error {
             | Error::Unmutated { .. }
             | Error::Survivors { .. } => Kind::Fuzz,
             Error::NoGpu(_) | Error::NoDevice { .. } => Kind::NoGpu,
-            Error::Cuda(_) | Error::Export(ExportError::Compile(_)) => Kind::Gpu,
+            Error::Gpu(_) | Error::Export(ExportError::Compile(_)) => Kind::Gpu,
             Error::Export(ExportError::Unfit { .. } | ExportError::Differs { .. }) => Kind::Pipeline,
             Error::NothingMeasured(_) => Kind::NothingMeasured,
             Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Kind::Closed,

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use warploom::codegen::cuda::Build;
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::Build;
 use warploom::fuzz::{
     Case, Checker, Failure, Found, Kind, Options, Run, Scheduler, Seen, Verdict, fuzz as run,
     random_schedules, reduce,

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
-use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::export::named;
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::CostModel;
 use warploom::plan::{Problem, Violation};
-use warploom::runtime::nvrtc::Arch;
+use warploom::runtime::compiler::Arch;
 use warploom::search::{Event, Fixed, FixedError, Options, Refusal, Statistics, StopReason};
 use warploom::target::Device;
 use warploom::tune::cache::compile_program;
@@ -139,7 +139,7 @@ fn spilled_bytes(program: &Program, device: &Device) -> Option<u64> {
     let arch = Arch::for_device(device).ok()?;
     // Under the names of a package, which is what usually comes next, so that the cache has its code.
     let exported = named(program, &program.name);
-    let (_, image) = compile_program(&describe(&exported, Build::Timing), arch).ok()?;
+    let (_, image) = compile_program(&PRINTER.describe(&exported, Build::Timing), arch).ok()?;
     image.map(|image| image.spilled_bytes())
 }
 

@@ -1,20 +1,21 @@
 //! Compiles, loads, launches and times programs on a GPU.
 //!
 //! The unit of execution is a [`Program`](warploom_target::Program), which code generation
-//! produces. CUDA is found at run time, never at build time: every function here exists on a
-//! machine without CUDA, and its error says what is missing and which locations were searched
-//! ([`cuda`], which re-exports another project, panics instead).
+//! produces. [`Driver`] and [`Execute`] say what runs programs; [`cuda`] implements them. What it has under
+//! names of this crate stands for the back end in use, so that others need not name it. CUDA is found at run time,
+//! never at build time: every function here exists on a machine without CUDA, and its error says what is missing and
+//! which locations were searched (what [`cuda`] re-exports of another project panics instead).
 //!
-//! - [`nvrtc`] compiles CUDA C++ to machine code and reports registers and spills. It needs neither
+//! - [`compiler`] compiles source to machine code and reports registers and spills. It needs neither
 //!   a GPU nor a driver.
-//! - [`Gpu`] is a device with its memory: [`Gpu::devices`] lists the devices, [`Gpu::load`] loads a
+//! - [`Gpu`] is a device with its memory: [`Gpu::devices`] lists the devices, [`Driver::load`] loads a
 //!   program.
 //! - [`Executable`] is a program with its buffers: upload, run, download, time.
 //! - [`Kernels`] is a program without buffers: it is launched on the caller's stream and memory,
 //!   without waiting. [`Launcher`] adds a [`Workspace`] for every launch in flight.
 //!
 //! ```no_run
-//! use warploom_runtime::{Gpu, TimingOptions};
+//! use warploom_runtime::{Driver, Execute, Gpu, TimingOptions};
 //! # fn program() -> warploom_target::Program { unimplemented!() }
 //!
 //! let gpu = Gpu::new(0)?;
@@ -50,7 +51,7 @@
 //!
 //! Kernels that wait for their predecessor themselves
 //! ([`Kernel::waits`](warploom_target::program::Kernel)) are launched early: their blocks may be
-//! scheduled before that one has ended. This needs a device of compute capability 9.0 or higher; on
+//! scheduled before that one has ended. This needs a device with [early launches](warploom_target::Features::early_launches); on
 //! others, launches are plain. Graphs keep it. It never reaches beyond a run: the first kernel
 //! waits for all that precedes it on the stream, and what follows waits for the last one.
 //! [`Launches`] turns it off.
@@ -83,47 +84,17 @@
 //!
 //! This is the only crate of the workspace with `unsafe` code, which calls NVIDIA's libraries.
 
-mod borrowed;
-mod caller;
-mod capture;
-mod device;
-mod driver;
+pub mod cuda;
+pub mod driver;
 mod error;
-mod executable;
-mod gpu;
-mod graph;
-mod kernels;
-mod launch;
-mod launcher;
-mod load;
-mod memory;
-pub mod nvrtc;
-mod params;
-pub mod testing;
 mod timing;
-mod workspace;
 
-/// The parts of cudarc that a caller with its own stream and memory needs, in the version used
-/// here.
-///
-/// Unlike the rest of this crate, they panic if there is no driver. [`Gpu::devices`] checks for one
-/// without panicking.
-pub mod cuda {
-    pub use cudarc::driver::{
-        CudaContext, CudaEvent, CudaGraph, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr,
-        DevicePtrMut, DriverError, sys,
-    };
-}
-
-pub use caller::{DeviceBytes, DeviceBytesMut};
-pub use capture::is_capturing;
-pub use driver::{count as device_count, driver_version};
+pub use cuda::nvrtc as compiler;
+pub use cuda::testing;
+pub use cuda::{
+    DeviceBuffer, DeviceBytes, DeviceBytesMut, Elements, Executable, Gpu, KernelFacts, Kernels, Launcher,
+    Launches, Stream, Workspace, device_count, driver_version, is_capturing,
+};
+pub use driver::{Compiled, Driver, Execute, POISON, Resources};
 pub use error::{Attempt, Error};
-pub use executable::{Executable, POISON};
-pub use gpu::Gpu;
-pub use kernels::{KernelFacts, Kernels};
-pub use launch::Launches;
-pub use launcher::Launcher;
-pub use memory::DeviceBuffer;
 pub use timing::{Mode, Sample, Timing, TimingOptions};
-pub use workspace::Workspace;

@@ -5,8 +5,8 @@ mod support;
 use std::process::Command;
 use std::time::Duration;
 
-use warploom_runtime::nvrtc::{self, Arch};
-use warploom_runtime::{Error, Gpu, Mode, POISON, TimingOptions, testing};
+use warploom_runtime::cuda::nvrtc::{self, Arch};
+use warploom_runtime::{Driver, Error, Execute, Gpu, Mode, POISON, TimingOptions, testing};
 use warploom_target::program::{Code, Program, Step};
 
 use support::{ELEMENTS, cube, program};
@@ -200,9 +200,9 @@ fn gpu_errors_are_errors() {
     let error = gpu.load(&absent).unwrap_err();
     assert!(error.to_string().contains("find kernel `absent`"), "{error}");
 
-    let damaged = Program { code: Code::Cubin(vec![1, 2, 3]), ..cube() };
+    let damaged = Program { code: Code::Machine(vec![1, 2, 3]), ..cube() };
     assert!(matches!(gpu.load(&damaged), Err(Error::DamagedCode { .. })));
-    let nonsense = Program { code: Code::Ptx("nonsense".to_string()), ..cube() };
+    let nonsense = Program { code: Code::Virtual("nonsense".to_string()), ..cube() };
     let error = gpu.load(&nonsense).unwrap_err();
     assert!(error.to_string().contains("load the code"), "{error}");
     // The device still works.

@@ -1,6 +1,6 @@
 //! NVRTC: what it compiles, what it rejects, and what it reports.
 
-use warploom_runtime::nvrtc::{self, Arch};
+use warploom_runtime::cuda::nvrtc::{self, Arch};
 use warploom_runtime::{Error, testing};
 use warploom_target::Device;
 use warploom_target::program::{Code, Program};
@@ -33,7 +33,7 @@ fn nvrtc_machine_code_comes_with_its_resources() {
     assert!((4..=32).contains(&scale.registers), "{scale:?}");
     assert!(image.kernels["spill"].local_bytes >= 96 * 4, "{:?}", image.kernels);
     assert_eq!(image.log, "");
-    assert!(matches!(image.code(), Code::Cubin(_)));
+    assert!(matches!(image.code(), Code::Machine(_)));
     assert!(image.time.as_nanos() > 0);
 }
 
@@ -44,7 +44,7 @@ fn nvrtc_virtual_code_is_text() {
     }
     let image = nvrtc::compile(SCALE, Arch::Virtual(80), &["--fmad=false".to_string()]).unwrap();
     assert!(image.cubin.is_none() && image.kernels.is_empty());
-    assert!(matches!(image.code(), Code::Ptx(text) if text.contains(".target sm_80")));
+    assert!(matches!(image.code(), Code::Virtual(text) if text.contains(".target sm_80")));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn nvrtc_a_program_is_compiled_once() {
         steps: Vec::new(),
     };
     let (compiled, image) = nvrtc::compile_program(&program, Arch::Machine(90)).unwrap();
-    assert!(matches!(compiled.code, Code::Cubin(_)) && image.is_some());
+    assert!(matches!(compiled.code, Code::Machine(_)) && image.is_some());
     let (again, image) = nvrtc::compile_program(&compiled, Arch::Machine(90)).unwrap();
     assert!(again == compiled && image.is_none());
 }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::features::Features;
+
 /// The lanes of a warp in kernels that exchange values between lanes, and where no device is at hand. Such kernels are illegal
 /// on devices with another number ([`Threads::warp`]).
 pub const WARP: u32 = 32;
@@ -36,6 +38,9 @@ pub struct Device {
     pub memory: MemorySystem,
     /// The cost of launching a kernel.
     pub launch: LaunchCost,
+    /// What kernels can do; see [`Device::features`]. `None` if that follows from the compute capability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Features>,
 }
 
 /// A compute capability, such as 9.0.

@@ -5,6 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::device::{
     ComputeCapability, Device, LaunchCost, MemorySystem, Rates, Registers, SharedMemory, Threads,
 };
+use crate::features::Features;
 
 /// Incremented whenever the list of hashed fields changes, so that old fingerprints no longer
 /// match.
@@ -27,8 +28,20 @@ impl Device {
 // someone has decided whether to hash it.
 
 fn words(device: &Device) -> Vec<u64> {
-    let Device { name: _, compute, sms, clock_ghz, rates, threads, registers, shared, memory, launch } =
-        device;
+    // Features that follow from the compute capability are known with it.
+    let Device {
+        name: _,
+        compute,
+        sms,
+        clock_ghz,
+        rates,
+        threads,
+        registers,
+        shared,
+        memory,
+        launch,
+        features: _,
+    } = device;
     let ComputeCapability { major, minor } = *compute;
     let LaunchCost { stream_us, graph_node_us } = *launch;
     let mut words = vec![VERSION, major.into(), minor.into(), (*sms).into(), clock_ghz.to_bits()];
@@ -38,6 +51,7 @@ fn words(device: &Device) -> Vec<u64> {
     words.extend(shared_words(shared));
     words.extend(memory_words(memory));
     words.extend([stream_us.to_bits(), graph_node_us.to_bits()]);
+    words.extend(device.own_features().into_iter().flat_map(Features::words));
     words
 }
 

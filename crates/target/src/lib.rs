@@ -26,6 +26,7 @@
 //! produces it; a runtime executes it.
 
 mod device;
+mod features;
 mod fingerprint;
 mod occupancy;
 mod presets;
@@ -35,6 +36,7 @@ pub use device::{
     ComputeCapability, Device, DeviceError, LaunchCost, MemorySystem, Rates, Registers, SharedMemory,
     Threads, VECTOR_BYTES, WARP,
 };
+pub use features::{Features, MatrixTiles};
 pub use occupancy::{Occupancy, OccupancyLimit};
 pub use presets::UnknownDevice;
 pub use program::{Program, ProgramError};

@@ -130,6 +130,7 @@ impl Chip {
                 dram_achieved_gbps: self.dram_achieved_gbps,
             },
             launch: LaunchCost { stream_us: 4.6, graph_node_us: 0.5 },
+            features: None,
         }
     }
 }

@@ -44,17 +44,19 @@ pub struct Program {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
-    /// CUDA C++ source.
+    /// The text of a printer.
     Source {
         /// One translation unit.
         text: String,
         /// Compiler options, without the architecture.
         options: Vec<String>,
     },
-    /// PTX, NVIDIA's virtual instruction set. The driver translates it for its device.
-    Ptx(String),
+    /// Code of a virtual instruction set. The driver translates it for its device.
+    #[serde(rename = "ptx")]
+    Virtual(String),
     /// Machine code for one architecture.
-    Cubin(Vec<u8>),
+    #[serde(rename = "cubin")]
+    Machine(Vec<u8>),
     /// One piece of code per kernel, in the order of [`Program::kernels`]. Programs with kernels in
     /// common can then share compiled code.
     Parts(Vec<Code>),
@@ -84,7 +86,7 @@ pub struct Kernel {
     /// its code is for these alone.
     pub sizes: Vec<i32>,
     /// Whether every thread waits for the end of the launch before, ahead of all accesses to memory, in code
-    /// compiled for compute capability 9.0 or higher. Only such a kernel may be launched early.
+    /// compiled for devices with early launches. Only such a kernel may be launched early.
     #[serde(default)]
     pub waits: bool,
 }
@@ -349,7 +351,7 @@ mod tests {
         let role = Role::Output { output: 0, value: 0 };
         Program {
             name: "p".to_string(),
-            code: Code::Ptx(String::new()),
+            code: Code::Virtual(String::new()),
             kernels: vec![kernel("a"), Kernel { iterations: vec![1], ..kernel("b") }],
             buffers: vec![Buffer {
                 name: "out".to_string(),

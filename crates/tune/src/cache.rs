@@ -24,7 +24,7 @@ use serde::Serialize;
 use thiserror::Error;
 use warploom_lang::files::{self, CACHE_ENTRY};
 use warploom_runtime::Error;
-use warploom_runtime::nvrtc::{self, Arch, Image};
+use warploom_runtime::compiler::{self, Arch, Image};
 use warploom_target::Program;
 use warploom_target::program::Code;
 use xxhash_rust::xxh3::Xxh3;
@@ -101,12 +101,12 @@ impl Cache {
     /// cache, it is returned all the same.
     ///
     /// # Errors
-    /// As [`nvrtc::compile_program`].
+    /// As [`compiler::compile_program`].
     pub fn compile_program(&self, program: &Program, arch: Arch) -> Result<(Program, Option<Image>), Error> {
         if let Some((compiled, image)) = self.find(program, arch)? {
             return Ok((compiled, Some(image)));
         }
-        let (compiled, image) = nvrtc::compile_program(program, arch)?;
+        let (compiled, image) = compiler::compile_program(program, arch)?;
         if let (Some(key), Some(image)) = (key_of(program, arch)?, &image) {
             // A cache that is not writable is not an error.
             let _ = self.write(key, image);
@@ -261,19 +261,19 @@ struct Entry {
 /// Compiles a program, or takes its code from the user's cache, if there is one.
 ///
 /// # Errors
-/// As [`nvrtc::compile_program`].
+/// As [`compiler::compile_program`].
 pub fn compile_program(program: &Program, arch: Arch) -> Result<(Program, Option<Image>), Error> {
     match Cache::of_user() {
         Some(cache) => cache.compile_program(program, arch),
-        None => nvrtc::compile_program(program, arch),
+        None => compiler::compile_program(program, arch),
     }
 }
 
 /// The key of a program; `None` if it is already compiled.
 fn key_of(program: &Program, arch: Arch) -> Result<Option<u128>, Error> {
     match &program.code {
-        Code::Source { text, options } => Ok(Some(key(text, options, arch, nvrtc::version()?))),
-        Code::Ptx(_) | Code::Cubin(_) | Code::Parts(_) => Ok(None),
+        Code::Source { text, options } => Ok(Some(key(text, options, arch, compiler::version()?))),
+        Code::Virtual(_) | Code::Machine(_) | Code::Parts(_) => Ok(None),
     }
 }
 

@@ -25,7 +25,6 @@ mod parts;
 mod prepare;
 mod subject;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,8 +35,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use warploom_runtime::TimingOptions;
-use warploom_runtime::nvrtc::{self, Arch, Resources};
+use warploom_runtime::{Driver, Gpu, TimingOptions};
 use warploom_schedule::Schedule;
 use warploom_target::{Device, Program};
 
@@ -55,6 +53,7 @@ pub use gpu::GpuMachine;
 pub use judge::run;
 pub use prepare::{Built, build, versions};
 pub use subject::Subject;
+pub use warploom_runtime::Compiled;
 
 /// Stack size of worker threads. Lowering and compiling recurse as deeply as expressions nest.
 const STACK_BYTES: usize = 64 << 20;
@@ -81,30 +80,15 @@ pub struct Candidate {
 /// The source of a worker's candidates; each worker iterates its own feed in its own thread.
 pub type Feed<'a> = Box<dyn Iterator<Item = Candidate> + Send + 'a>;
 
-/// A program with compiled code, and what the compiler reported about it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Compiled {
-    /// The program, with the compiled code in place of source text.
-    pub program: Program,
-    /// Resource usage per kernel, keyed by entry name; known only for machine code.
-    pub kernels: BTreeMap<String, Resources>,
-    /// Compile time. For a cached result it is the time of the original compilation.
-    pub time: Duration,
-}
-
 /// A function that compiles a program. Many threads call it concurrently.
 pub type Compile<'a> = &'a (dyn Fn(&Program) -> Result<Compiled, Failure> + Sync);
 
 /// Compiles in this process, bypassing the [`cache`](crate::cache); that module explains why.
 ///
 /// # Errors
-/// If NVRTC is missing or rejects the code.
-pub fn compile_here(program: &Program, arch: Arch) -> Result<Compiled, Failure> {
-    by_parts(program, |program| {
-        let (program, image) = nvrtc::compile_program(program, arch)?;
-        let (kernels, time) = image.map(|image| (image.kernels, image.time)).unwrap_or_default();
-        Ok(Compiled { program, kernels, time })
-    })
+/// If the compiler is missing or rejects the code.
+pub fn compile_here(program: &Program, device: &Device) -> Result<Compiled, Failure> {
+    by_parts(program, |program| Ok(Gpu::compile(program, device)?))
 }
 
 /// The measured time of a program.

@@ -1,16 +1,16 @@
 //! A pipeline with data, and the ways to run it: reference, simulator, GPU.
 
 use thiserror::Error;
-use warploom_codegen::cuda::{Build, describe_at};
 use warploom_codegen::instance::{InstanceError, Strides};
 use warploom_codegen::ir::{Program, Role};
 use warploom_codegen::points::Points;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_interp::buffer::{Buffer, BufferError, Data};
 use warploom_interp::expected::Expected;
 use warploom_interp::{EvalError, Evaluation};
 use warploom_lang::rounding::Rounding;
 use warploom_lang::{Id, Pipeline, Realisation, Region, Scalar, Type, Value, dispatch};
-use warploom_runtime::{Executable, Gpu, Launcher, Timing, TimingOptions};
+use warploom_runtime::{Driver, Executable, Execute, Gpu, Launcher, Timing, TimingOptions};
 use warploom_sim::{Observer, Outcome, SimError, Simulation};
 use warploom_target::Device;
 
@@ -34,7 +34,7 @@ pub struct Workload {
 /// Why a workload could not run on a GPU.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum CudaError {
+pub enum GpuError {
     /// The compiler, the driver or the GPU reported an error.
     #[error(transparent)]
     Runtime(#[from] warploom_runtime::Error),
@@ -135,13 +135,13 @@ impl Workload {
 
     /// Runs kernels that were loaded from `program`, lowered for these sizes, and returns the outputs.
     /// Any number of threads may do this at the same time.
-    pub fn run(&self, kernels: &Launcher, program: &Program) -> Result<Vec<Buffer>, CudaError> {
+    pub fn run(&self, kernels: &Launcher, program: &Program) -> Result<Vec<Buffer>, GpuError> {
         let found = kernels.run(&self.input_bytes()?, &self.param_bits())?;
         Ok(buffers(&outputs(program), &found)?)
     }
 
     /// Compiles a lowered program for a GPU, and uploads the inputs and Params.
-    pub fn load(&self, gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
+    pub fn load(&self, gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, GpuError> {
         self.load_at(gpu, program, build, &[])
     }
 
@@ -152,14 +152,14 @@ impl Workload {
         program: &Program,
         build: Build,
         sizes: &[i64],
-    ) -> Result<Loaded, CudaError> {
+    ) -> Result<Loaded, GpuError> {
         let mut loaded = Loaded::at(gpu, program, build, sizes)?;
         self.upload(&mut loaded)?;
         Ok(loaded)
     }
 
     /// Uploads these inputs and Params to kernels that were loaded for the same sizes.
-    pub fn upload(&self, loaded: &mut Loaded) -> Result<(), CudaError> {
+    pub fn upload(&self, loaded: &mut Loaded) -> Result<(), GpuError> {
         for (position, bytes) in self.input_bytes()?.iter().enumerate() {
             loaded.executable.upload(position, bytes)?;
         }
@@ -184,24 +184,24 @@ pub struct Loaded {
 impl Loaded {
     /// Compiles a lowered program for a GPU. Its inputs and Params are still to be
     /// [uploaded](Workload::upload).
-    pub fn new(gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
+    pub fn new(gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, GpuError> {
         Loaded::at(gpu, program, build, &[])
     }
 
     /// Like [`new`](Self::new), for a program that gets these sizes when it is launched. All arrays are dense.
-    pub fn at(gpu: &Gpu, program: &Program, build: Build, sizes: &[i64]) -> Result<Loaded, CudaError> {
+    pub fn at(gpu: &Gpu, program: &Program, build: Build, sizes: &[i64]) -> Result<Loaded, GpuError> {
         let dense = Strides::default();
-        let executable = gpu.load(&describe_at(program, build, sizes, &dense)?)?;
+        let executable = gpu.load(&PRINTER.describe_at(program, build, sizes, &dense)?)?;
         Ok(Loaded { executable, outputs: outputs(&program.at(sizes, &dense)?) })
     }
 
     /// Runs once in poisoned memory and returns the outputs.
-    pub fn run(&mut self) -> Result<Vec<Buffer>, CudaError> {
+    pub fn run(&mut self) -> Result<Vec<Buffer>, GpuError> {
         Ok(buffers(&self.outputs, &self.executable.run_over_poison()?)?)
     }
 
     /// Times complete runs of all kernels.
-    pub fn time(&mut self, options: &TimingOptions) -> Result<Timing, CudaError> {
+    pub fn time(&mut self, options: &TimingOptions) -> Result<Timing, GpuError> {
         Ok(self.executable.time(options)?)
     }
 }

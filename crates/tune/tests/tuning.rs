@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use warploom_codegen::cuda::{Build, describe_in_parts};
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_cost::{Analytic, Weights};
 use warploom_target::Device;
 use warploom_tune::autotune::{AutotuneOptions, Autotuned, autotune};
@@ -215,7 +215,8 @@ fn what_is_wrong_at_the_full_size_does_not_win() {
         let outputs = bench(&fake).with(|bench| {
             let subject = &subjects.subject;
             let program = subject.build(&winner.schedule, bench.device).unwrap();
-            let program = (bench.compile)(&describe_in_parts(&program, Build::Timing)).unwrap().program;
+            let program =
+                (bench.compile)(&PRINTER.describe_in_parts(&program, Build::Timing)).unwrap().program;
             bench.machine.run(subject, &program).unwrap()
         });
         let right: Vec<u8> =

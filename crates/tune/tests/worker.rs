@@ -263,8 +263,8 @@ fn be_a_parent() {
         println!("{}", std::process::id());
         let candidate = candidates(1).remove(0);
         let program = candidate.subject.build(&candidate.schedule, bench.device);
-        let program =
-            warploom_codegen::cuda::describe(&program.unwrap(), warploom_codegen::cuda::Build::Timing);
+        let program = warploom_codegen::printer::PRINTER
+            .describe(&program.unwrap(), warploom_codegen::printer::Build::Timing);
         // The worker is busy, and does not come back.
         let _ = bench.machine.run(&candidate.subject, &program);
     });

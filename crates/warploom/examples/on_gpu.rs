@@ -23,7 +23,7 @@ fn blur_twice() -> Result<(), Box<dyn Error>> {
     let stream = CudaContext::new(0)?.new_stream()?;
     let gpu = Arc::new(Gpu::on(&stream)?);
     let scheduled = pipeline.autoschedule(gpu.device(), size([1536, 2560]))?;
-    let blur = scheduled.compile_for(Backend::Cuda(gpu))?;
+    let blur = scheduled.compile_for(Backend::Gpu(gpu))?;
 
     let picture: Vec<f32> = (0..1536 * 2560).map(|i| (i % 1536 % 7) as f32).collect();
     let sharp: CudaSlice<f32> = stream.clone_htod(&picture)?;

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::CostModel;
 use warploom::plan::Problem;
 use warploom::prelude::*;
@@ -155,7 +155,7 @@ fn pick(
     let problem = Problem::new(subject.pipeline(), subject.request(), device).ok()?;
     let options = Options { threads: 1, time_limit: Some(SEARCH), ..Options::default() };
     let spills = |program: &Program| {
-        let compiled = compile(&describe(program, Build::Timing)).ok()?;
+        let compiled = compile(&PRINTER.describe(program, Build::Timing)).ok()?;
         Some(compiled.kernels.values().map(|used| u64::from(used.spill_stores + used.spill_loads)).sum())
     };
     let shot = one_shot_without_spills(&problem, model, &options, &spills, &|_| {}).ok()?;

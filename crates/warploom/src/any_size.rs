@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use warploom_codegen::cuda::{Build, describe_at};
 use warploom_codegen::instance::{InstanceError, Strides};
 use warploom_codegen::ir::{Program, Role};
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::dynamic::DynamicRequest;
 use warploom_lang::{Id, Pipeline, Realisation};
 use warploom_target::program::{self as target, Code};
@@ -47,7 +47,7 @@ impl AnySize {
     ) -> Result<target::Program, InstanceError> {
         let sizes = self.request.sizes_of(pipeline, request)?;
         let strides = of_buffers(&self.program, pipeline, strides);
-        let mut described = describe_at(&self.program, Build::Timing, &sizes, &strides)?;
+        let mut described = PRINTER.describe_at(&self.program, Build::Timing, &sizes, &strides)?;
         if let Some(code) = &*self.code.lock().unwrap_or_else(PoisonError::into_inner) {
             described.code = code.clone();
         }

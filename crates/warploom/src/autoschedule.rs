@@ -5,8 +5,8 @@ use std::path::Path;
 
 use thiserror::Error;
 use warploom_codegen::build::BuildError;
-use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::ir::Program;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_cost::{Featurizer, Range};
 use warploom_lang::Pipeline;
 use warploom_plan::Problem;
@@ -135,7 +135,7 @@ impl Autoscheduled {
 
     /// The kernels as CUDA C++ source.
     pub fn cuda(&self) -> String {
-        print(self.program(), Build::Timing)
+        PRINTER.print(self.program(), Build::Timing)
     }
 
     /// Compiles the kernels for the first GPU.

@@ -8,10 +8,9 @@ use warploom_codegen::instance::InstanceError;
 use warploom_interp::EvalError;
 use warploom_lang::{BoundsError, Type};
 use warploom_runtime::Gpu;
-use warploom_runtime::cuda::CudaStream;
 use warploom_sim::SimError;
 use warploom_target::Device;
-use warploom_tune::workload::CudaError;
+use warploom_tune::workload::GpuError;
 
 use crate::on_device::DeviceMemoryError;
 use crate::sizes::SizesError;
@@ -22,7 +21,7 @@ use crate::sizes::SizesError;
 #[expect(clippy::large_enum_variant, reason = "there is one in a program")]
 pub enum Backend {
     /// Kernels on a GPU. Runs on host memory use the stream it was opened with.
-    Cuda(Arc<Gpu>),
+    Gpu(Arc<Gpu>),
     /// The same kernels in the simulator, which is slow and reports everything that is undefined
     /// behaviour on a GPU.
     Simulator(Device),
@@ -36,8 +35,8 @@ impl Backend {
     /// # Errors
     /// If there is no GPU or no driver.
     pub fn gpu() -> Result<Backend, RunError> {
-        let gpu = Gpu::new(0).map_err(CudaError::from)?;
-        Ok(Backend::Cuda(Arc::new(gpu)))
+        let gpu = Gpu::new(0).map_err(GpuError::from)?;
+        Ok(Backend::Gpu(Arc::new(gpu)))
     }
 
     /// The GPU of the caller's stream. Everything runs in the caller's context, and on that stream
@@ -46,15 +45,18 @@ impl Backend {
     ///
     /// # Errors
     /// If the driver is too old or does not respond.
-    pub fn on(stream: &Arc<CudaStream>) -> Result<Backend, RunError> {
-        let gpu = Gpu::on(stream).map_err(CudaError::from)?;
-        Ok(Backend::Cuda(Arc::new(gpu)))
+    pub fn on<S>(stream: S) -> Result<Backend, RunError>
+    where
+        Gpu: TryFrom<S, Error = warploom_runtime::Error>,
+    {
+        let gpu = Gpu::try_from(stream).map_err(GpuError::from)?;
+        Ok(Backend::Gpu(Arc::new(gpu)))
     }
 
     /// The device that kernels are built for; `None` for the reference evaluator.
     pub(crate) fn device(&self) -> Option<&Device> {
         match self {
-            Backend::Cuda(gpu) => Some(gpu.device()),
+            Backend::Gpu(gpu) => Some(gpu.device()),
             Backend::Simulator(device) => Some(device),
             Backend::Reference => None,
         }
@@ -74,9 +76,9 @@ pub enum RunError {
     /// The schedule is illegal at these sizes or on this device.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The CUDA compiler, the driver or the GPU reported an error.
+    /// The compiler, the driver or the GPU reported an error.
     #[error(transparent)]
-    Cuda(#[from] CudaError),
+    Gpu(#[from] GpuError),
     /// The simulator found a fault in the kernels, such as a race or an out-of-bounds access.
     #[error(transparent)]
     Simulation(#[from] SimError),

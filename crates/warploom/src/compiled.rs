@@ -4,20 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use warploom_codegen::build::{BuildError, build_with};
-use warploom_codegen::cuda::{Build, describe};
 use warploom_codegen::instance::InstanceError;
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{IdVec, ParamId, Pipeline, Range, Realisation, Region, Value, infer};
 use warploom_plan::{PlanError, Problem};
-use warploom_runtime::cuda::CudaStream;
-use warploom_runtime::{Gpu, Kernels, Launcher, is_capturing, nvrtc};
+use warploom_runtime::{Gpu, Kernels, Launcher, Stream, compiler, is_capturing};
 use warploom_schedule::Schedule;
 use warploom_target::Device;
 use warploom_target::program::{self, Code};
 use warploom_tune::cache::Cache;
-use warploom_tune::workload::{CudaError, Workload};
+use warploom_tune::workload::{GpuError, Workload};
 
 use crate::any_size::{AnySize, GivenStrides, of_buffers};
 use crate::backend::{Backend, RunError};
@@ -297,12 +296,13 @@ impl Compiled {
     /// # Errors
     /// If the memory does not fit the pipeline, if the backend is not a GPU, or if the kernels
     /// cannot be built. Errors inside the kernels are reported when the stream is synchronised.
-    pub fn launch(
+    pub fn launch<'s>(
         &self,
-        stream: &CudaStream,
+        stream: impl Into<Stream<'s>>,
         inputs: &[DeviceInput<'_>],
         outputs: &mut [DeviceOutput<'_>],
     ) -> Result<(), RunError> {
+        let stream = stream.into();
         let pipeline = &self.shared.pipeline;
         self.shared.gpu()?;
         let mut request = self.request.clone();
@@ -313,7 +313,7 @@ impl Compiled {
         let mut key = self.shared.key(request, given_strides(shapes));
         let launched = self.launch_as(&key, stream, inputs, outputs);
         match launched {
-            Err(RunError::Cuda(CudaError::Runtime(warploom_runtime::Error::Misaligned { .. })))
+            Err(RunError::Gpu(GpuError::Runtime(warploom_runtime::Error::Misaligned { .. })))
                 if self.shared.schedule.nests().any(|nest| nest.numbers.vector) =>
             {
                 key.aligned = false;
@@ -327,7 +327,7 @@ impl Compiled {
     fn launch_as(
         &self,
         key: &Key,
-        stream: &CudaStream,
+        stream: Stream<'_>,
         inputs: &[DeviceInput<'_>],
         outputs: &mut [DeviceOutput<'_>],
     ) -> Result<(), RunError> {
@@ -415,11 +415,11 @@ impl Compiled {
     }
 
     /// The same for a launch on a stream. None are built while that is being captured.
-    fn ready_on(&self, stream: &CudaStream, key: Key, device: &Device) -> Result<Arc<Ready>, RunError> {
+    fn ready_on(&self, stream: Stream<'_>, key: Key, device: &Device) -> Result<Arc<Ready>, RunError> {
         if let Some(ready) = self.shared.recent.get(&key) {
             return Ok(ready);
         }
-        if is_capturing(stream).map_err(CudaError::from)? {
+        if is_capturing(stream).map_err(GpuError::from)? {
             let pipeline = self.shared.pipeline.name().to_string();
             return Err(DeviceMemoryError::Capturing { pipeline }.into());
         }
@@ -481,7 +481,7 @@ impl Compiled {
 impl Shared {
     fn gpu(&self) -> Result<&Gpu, DeviceMemoryError> {
         match &self.backend {
-            Backend::Cuda(gpu) => Ok(gpu),
+            Backend::Gpu(gpu) => Ok(gpu),
             Backend::Simulator(_) | Backend::Reference => {
                 Err(DeviceMemoryError::NoGpu { pipeline: self.pipeline.name().to_string() })
             }
@@ -504,24 +504,24 @@ impl Shared {
         strides: &GivenStrides,
     ) -> Result<Ready, RunError> {
         let program = Arc::new(any_size.at(&self.pipeline, request, strides)?);
-        let Backend::Cuda(gpu) = &self.backend else {
+        let Backend::Gpu(gpu) = &self.backend else {
             return Ok(Ready { program, kernels: None, from_cache: false });
         };
         let described = any_size.described(&self.pipeline, request, strides)?;
         let (compiled, from_cache) = match &described.code {
-            Code::Source { .. } => self.compiled(gpu, &described).map_err(CudaError::from)?,
+            Code::Source { .. } => self.compiled(gpu, &described).map_err(GpuError::from)?,
             _ => (described, true),
         };
         any_size.keep(&compiled.code);
-        let kernels = gpu.load_kernels(&compiled).map_err(CudaError::from)?;
+        let kernels = gpu.load_kernels(&compiled).map_err(GpuError::from)?;
         Ok(Ready { program, kernels: Some(Launcher::new(kernels)), from_cache })
     }
 
     /// Loads kernels in the form that the backend runs.
     fn load(&self, program: Program) -> Result<Ready, RunError> {
         let (kernels, from_cache) = match &self.backend {
-            Backend::Cuda(gpu) => {
-                let (kernels, found) = self.load_on(gpu, &program).map_err(CudaError::from)?;
+            Backend::Gpu(gpu) => {
+                let (kernels, found) = self.load_on(gpu, &program).map_err(GpuError::from)?;
                 (Some(Launcher::new(kernels)), found)
             }
             Backend::Simulator(_) | Backend::Reference => (None, false),
@@ -531,7 +531,7 @@ impl Shared {
 
     /// Loads the kernels onto a GPU. Also returns whether their machine code was in the cache.
     fn load_on(&self, gpu: &Gpu, program: &Program) -> Result<(Kernels, bool), warploom_runtime::Error> {
-        let (compiled, from_cache) = self.compiled(gpu, &describe(program, Build::Timing))?;
+        let (compiled, from_cache) = self.compiled(gpu, &PRINTER.describe(program, Build::Timing))?;
         Ok((gpu.load_kernels(&compiled)?, from_cache))
     }
 
@@ -547,15 +547,15 @@ impl Shared {
         let compiled = match (found, &self.cache) {
             (Some((compiled, _)), _) => compiled,
             (None, Some(cache)) => cache.compile_program(source, arch)?.0,
-            (None, None) => nvrtc::compile_program(source, arch)?.0,
+            (None, None) => compiler::compile_program(source, arch)?.0,
         };
         Ok((compiled, from_cache))
     }
 
     /// Tries again without the idle memory of all sizes if the device has too little.
-    fn with_memory<T>(&self, mut action: impl FnMut() -> Result<T, CudaError>) -> Result<T, CudaError> {
+    fn with_memory<T>(&self, mut action: impl FnMut() -> Result<T, GpuError>) -> Result<T, GpuError> {
         match action() {
-            Err(CudaError::Runtime(warploom_runtime::Error::OutOfMemory { .. })) => {
+            Err(GpuError::Runtime(warploom_runtime::Error::OutOfMemory { .. })) => {
                 let all = self.recent.values();
                 all.iter().filter_map(|ready| ready.kernels.as_ref()).for_each(Launcher::release_idle);
                 action()
@@ -592,7 +592,7 @@ mod tests {
                 Compiled::of_problem(&problem, schedule.clone(), None, backend).expect("it is legal");
             assert_eq!(
                 compiled.shared.gpu().expect_err("it is on no GPU").to_string(),
-                "`ramp` was not compiled for a GPU, so it cannot use device memory; use Backend::Cuda"
+                "`ramp` was not compiled for a GPU, so it cannot use device memory; use Backend::Gpu"
             );
         }
     }

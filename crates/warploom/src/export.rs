@@ -11,15 +11,15 @@ use std::{fs, io};
 
 use thiserror::Error;
 use warploom_codegen::build::{BuildError, build_with};
-use warploom_codegen::cuda::{Build, describe, print};
 use warploom_codegen::export::{
     CodeKind, Compiled, LONGEST_STEM, Manifest, ManifestError, header, named, source,
 };
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::files::write_whole;
 use warploom_plan::{Problem, RewrittenError};
-use warploom_runtime::nvrtc::{self, Arch, Image};
+use warploom_runtime::compiler::{self, Arch, Image};
 use warploom_schedule::Schedule;
 use warploom_target::{ComputeCapability, Device};
 use warploom_tune::cache::compile_program;
@@ -147,7 +147,7 @@ impl Package {
     /// # Errors
     /// If NVRTC reports an error.
     pub fn compile(&mut self) -> Result<(), ExportError> {
-        let source = describe(&self.program, Build::Timing);
+        let source = PRINTER.describe(&self.program, Build::Timing);
         for device in &self.devices {
             match Arch::for_device(device) {
                 Ok(arch) => {
@@ -168,7 +168,7 @@ impl Package {
                 Err(error) => return Err(error.into()),
             }
         }
-        let (major, minor) = nvrtc::version()?;
+        let (major, minor) = compiler::version()?;
         let compiler = format!("NVRTC {major}.{minor}");
         let code = self.code().into_iter().map(|(kind, image, _)| self.described(kind, image, &compiler));
         self.manifest.code = code.collect();
@@ -215,7 +215,7 @@ impl Package {
         let manifest = &self.manifest;
         let code: Vec<&[u8]> = self.code().into_iter().map(|(.., bytes)| bytes).collect();
         let texts = [
-            ("cu", print(&self.program, Build::Timing)),
+            (PRINTER.extension(), PRINTER.print(&self.program, Build::Timing)),
             ("schedule", self.schedule.clone()),
             ("json", manifest.to_json()?),
             ("h", header(manifest)),
@@ -295,7 +295,7 @@ fn check_devices(
             device: name(),
             error: Box::new(error),
         })?;
-        if describe(&other, Build::Timing) != describe(program, Build::Timing) {
+        if PRINTER.describe(&other, Build::Timing) != PRINTER.describe(program, Build::Timing) {
             return Err(ExportError::Differs { made_for: made_for(), device: name() });
         }
     }

@@ -1,10 +1,8 @@
 //! Inputs and outputs in the caller's device memory.
 
-use bytemuck::{AnyBitPattern, NoUninit};
 use thiserror::Error;
 use warploom_lang::{Pipeline, Realisation, Region, Scalar, Type};
-use warploom_runtime::cuda::{CudaView, CudaViewMut};
-use warploom_runtime::{DeviceBytes, DeviceBytesMut};
+use warploom_runtime::{DeviceBytes, DeviceBytesMut, Elements};
 
 use crate::any_size::GivenStrides;
 use crate::backend::RunError;
@@ -44,8 +42,11 @@ pub(crate) struct Shape {
 
 impl<'a> DeviceInput<'a> {
     /// An input in memory managed by cudarc: `image.as_view()`, or a slice of it.
-    pub fn new<T: Scalar + NoUninit>(region: Region, memory: CudaView<'a, T>) -> DeviceInput<'a> {
-        DeviceInput::of_bytes(T::TYPE, region, memory.into())
+    pub fn new<V>(region: Region, memory: V) -> DeviceInput<'a>
+    where
+        V: Elements<Element: Scalar> + Into<DeviceBytes<'a>>,
+    {
+        DeviceInput::of_bytes(<V::Element as Scalar>::TYPE, region, memory.into())
     }
 
     /// An input in any device memory, such as [an address](DeviceBytes::at).
@@ -74,8 +75,11 @@ impl<'a> DeviceInput<'a> {
 impl<'a> DeviceOutput<'a> {
     /// An output in memory managed by cudarc: `image.as_view_mut()`, or a slice of it. An output of
     /// `bool` is written to bytes: `DeviceOutput::of_bytes(Type::Bool, region, bytes.as_view_mut().into())`.
-    pub fn new<T: Scalar + AnyBitPattern>(region: Region, memory: CudaViewMut<'a, T>) -> DeviceOutput<'a> {
-        DeviceOutput::of_bytes(T::TYPE, region, memory.into())
+    pub fn new<V>(region: Region, memory: V) -> DeviceOutput<'a>
+    where
+        V: Elements<Element: Scalar> + Into<DeviceBytesMut<'a>>,
+    {
+        DeviceOutput::of_bytes(<V::Element as Scalar>::TYPE, region, memory.into())
     }
 
     /// An output in any device memory, such as [an address](DeviceBytesMut::at).
@@ -105,7 +109,7 @@ impl<'a> DeviceOutput<'a> {
 #[non_exhaustive]
 pub enum DeviceMemoryError {
     /// The pipeline was compiled for a backend without device memory.
-    #[error("`{pipeline}` was not compiled for a GPU, so it cannot use device memory; use Backend::Cuda")]
+    #[error("`{pipeline}` was not compiled for a GPU, so it cannot use device memory; use Backend::Gpu")]
     NoGpu {
         /// The name of the pipeline.
         pipeline: String,

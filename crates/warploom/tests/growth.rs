@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use warploom::codegen::build::{BuildError, build};
-use warploom::codegen::cuda::{Build, print};
 use warploom::codegen::lower::LowerError;
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::{Analytic, Featurizer};
 use warploom::plan::Problem;
 use warploom::prelude::*;
@@ -101,7 +101,7 @@ fn thousands_of_funcs_can_be_inlined_in_each_other() {
             assert!(large.is_legal(&schedule));
             let program = build(&large.problem, &schedule).unwrap();
             assert_eq!(program.kernels.len(), 1);
-            assert!(print(&program, Build::Timing).len() > 10 * funcs);
+            assert!(PRINTER.print(&program, Build::Timing).len() > 10 * funcs);
             assert_eq!(Featurizer::new(&large.problem).of_schedule(&schedule).len(), 1);
             let model = Analytic::new(large.problem.device());
             let explanation = Explanation::new(&large.problem.planned(schedule).unwrap(), &model);
@@ -262,7 +262,7 @@ fn nothing_is_exponential_in_dimensions_outputs_stages_or_chains() {
         assert!(elapsed < limit.mul_f64(1.1) + Duration::from_secs(4), "{name}: {elapsed:?}");
         assert!(large.is_legal(&outcome.best), "{name}");
         let program = build(&large.problem, &outcome.best).unwrap();
-        assert!(!print(&program, Build::Timing).is_empty(), "{name}");
+        assert!(!PRINTER.print(&program, Build::Timing).is_empty(), "{name}");
         let model = Analytic::new(large.problem.device());
         let explained = Explanation::new(&large.problem.planned(outcome.best).unwrap(), &model);
         assert!(explained.predicted_us > 0.0, "{name}");

@@ -1,10 +1,10 @@
 //! What kernels for any size need across their ranges of sizes, in reports.
 
 use serde::Serialize;
-use warploom::codegen::cuda::{Build, describe_at};
 use warploom::codegen::export::Manifest;
 use warploom::codegen::instance::Strides;
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::CostModel;
 use warploom::lang::dynamic::SizeRange;
 use warploom::plan::Problem;
@@ -52,7 +52,8 @@ struct At {
 pub(crate) fn described(program: &Program, any_size: Option<&Problem>) -> program::Program {
     let sizes = any_size.and_then(Problem::sizes);
     let typical = sizes.map_or(&[][..], |sizes| &sizes.request.typical_sizes);
-    describe_at(program, Build::Timing, typical, &Strides::default())
+    PRINTER
+        .describe_at(program, Build::Timing, typical, &Strides::default())
         .unwrap_or_else(|error| unreachable!("building checks the sizes it is asked for: {error}"))
 }
 
@@ -89,7 +90,7 @@ impl Ranges {
                 Ok(realised) => realised,
                 Err(error) => return Ok(unusable(error.to_string())),
             };
-            let described = match describe_at(program, Build::Timing, &values, &Strides::default()) {
+            let described = match PRINTER.describe_at(program, Build::Timing, &values, &Strides::default()) {
                 Ok(described) => described,
                 Err(error) => return Ok(unusable(error.to_string())),
             };

@@ -28,12 +28,12 @@ struct Report {
 
 pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let gpu = open_gpu()?;
-    let arch = gpu.arch().map_err(|error| Error::Cuda(error.to_string()))?;
+    gpu.arch().map_err(|error| Error::Gpu(error.to_string()))?;
     let (names, candidates) = candidates(apps, arguments)?;
     let mut shard = ShardWriter::create(&arguments.output)?;
     let mut names = names.into_iter();
     let mut report = Report { file: arguments.output.display().to_string(), measured: 0, failed: 0 };
-    let compile = |program: &_| compile_here(program, arch);
+    let compile = |program: &_| compile_here(program, gpu.device());
     let setup = Setup::new(gpu.device(), &compile, TimingOptions::quick());
     let mut machine = GpuMachine::new(&gpu);
     let mut kept = Ok(());
@@ -45,7 +45,7 @@ pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         if kept.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     kept?;
-    measured.map_err(|error| Error::Cuda(error.to_string()))?;
+    measured.map_err(|error| Error::Gpu(error.to_string()))?;
     if report.measured == 0 {
         let Report { file, failed, .. } = report;
         return Err(Error::NothingMeasured(format!("{failed} samples failed; see {file}")));

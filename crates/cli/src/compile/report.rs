@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use warploom::codegen::export::{Compiled, Target};
 use warploom::cost::Basis;
-use warploom::runtime::nvrtc::Image;
+use warploom::runtime::compiler::Image;
 use warploom::target::program;
 use warploom::tune::explain::{Explanation, Idle, KernelExplanation};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use warploom::codegen::cuda::{Build, LineOrigin, Listing, print_lines};
 use warploom::codegen::ir::Place;
+use warploom::codegen::printer::{Build, LineOrigin, Listing, PRINTER};
 use warploom::lang::{FuncId, Id};
 use warploom::plan::{Plan, Problem};
 use warploom::schedule::{Item, Schedule, Source};
@@ -55,7 +55,7 @@ pub(super) fn page(
 fn version(explained: &Explained, other: Option<&Explained>) -> Result<view::Version, Error> {
     let Explained { source, schedule, problem, explanation } = explained;
     let plan = problem.plan(schedule);
-    let listing = print_lines(&build_program(problem, schedule)?, Build::Timing);
+    let listing = PRINTER.print_lines(&build_program(problem, schedule)?, Build::Timing);
     // Kernels are generated in launch order, except for those that compute nothing.
     let made = plan.kernels.values().map(|kernel| !problem.is_idle(kernel.kernel.stage));
     let mut numbers = 0..;

@@ -3,10 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
-use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::fuzz::Failure;
-use warploom::runtime::nvrtc::{self, Arch};
+use warploom::runtime::compiler::{self, Arch};
 use warploom::target::Device;
 
 use crate::error::Error;
@@ -32,13 +32,13 @@ pub(super) struct Counts {
 impl Compiler {
     /// Returns an error if NVRTC is missing.
     pub(super) fn new(device: &Device) -> Result<Compiler, Error> {
-        let arch = Arch::for_device(device).map_err(|error| Error::Cuda(error.to_string()))?;
+        let arch = Arch::for_device(device).map_err(|error| Error::Gpu(error.to_string()))?;
         Ok(Compiler { arch, counts: Mutex::default() })
     }
 
     /// Compiles the timing build of the kernels.
     pub(super) fn compile(&self, program: &Program) -> Result<(), Failure> {
-        let compiled = nvrtc::compile_program(&describe(program, Build::Timing), self.arch);
+        let compiled = compiler::compile_program(&PRINTER.describe(program, Build::Timing), self.arch);
         let (_, image) = compiled.map_err(|error| Failure::Device(error.to_string()))?;
         if let Some(image) = image {
             self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(&image);
@@ -53,7 +53,7 @@ impl Compiler {
 }
 
 impl Counts {
-    fn add(&mut self, image: &nvrtc::Image) {
+    fn add(&mut self, image: &compiler::Image) {
         self.programs += 1;
         self.kernels += image.kernels.len() as u64;
         let spills = image.kernels.values().filter(|kernel| kernel.spill_stores + kernel.spill_loads > 0);

@@ -17,7 +17,7 @@ use warploom::interp::{npy, picture};
 use warploom::lang::files::{LINE, Limit, TEXT};
 use warploom::lang::{Pipeline, Realisation, Region, Type};
 use warploom::plan::Problem;
-use warploom::runtime::nvrtc::{Arch, Image};
+use warploom::runtime::compiler::{Arch, Image};
 use warploom::schedule::Schedule;
 use warploom::target::Device;
 use warploom::tune::cache;

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use warploom::app::{App, Settings};
 use warploom::check::small_settings;
-use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::CostModel;
 use warploom::records;
 use warploom::search::Options;
@@ -248,10 +248,9 @@ impl Arguments {
 /// The schedule that `warploom compile` would choose.
 fn one_shot(task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
     let spills = |program: &Program| {
-        let compiled = (bench.compile)(&describe(program, Build::Timing)).ok()?;
-        let spilled = |used: &warploom::runtime::nvrtc::Resources| {
-            u64::from(used.spill_stores) + u64::from(used.spill_loads)
-        };
+        let compiled = (bench.compile)(&PRINTER.describe(program, Build::Timing)).ok()?;
+        let spilled =
+            |used: &warploom::runtime::Resources| u64::from(used.spill_stores) + u64::from(used.spill_loads);
         Some(compiled.kernels.values().map(spilled).sum())
     };
     let problem = task.subject.problem(bench.device).map_err(|error| error.to_string())?;

@@ -80,7 +80,7 @@ impl Measuring {
         OpenBench::open(&options).map_err(|error| match error {
             WorkerError::Unable(why) => Error::NoGpu(why),
             WorkerError::Repeated { gpu } => Error::RepeatedGpu { gpu },
-            error => Error::Cuda(error.to_string()),
+            error => Error::Gpu(error.to_string()),
         })
     }
 }

@@ -3,11 +3,11 @@
 
 use warploom::app::Settings;
 use warploom::codegen::build::build_with;
-use warploom::codegen::cuda::{Build, describe_at};
 use warploom::codegen::export::{Manifest, named};
 use warploom::codegen::instance::Strides;
 use warploom::codegen::ir::{Program, Role};
 use warploom::codegen::lower;
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::lang::Id;
 use warploom::lang::dynamic::SizeRange;
 use warploom::plan::Problem;
@@ -97,7 +97,7 @@ fn launches(
     strides: &Strides,
     run: u64,
 ) -> Vec<String> {
-    let described = describe_at(program, Build::Timing, sizes, strides).unwrap();
+    let described = PRINTER.describe_at(program, Build::Timing, sizes, strides).unwrap();
     let workspace = MEMORY + run * 0x100_0000_0000;
     let (mut addresses, mut end) = (Vec::new(), 0);
     for (position, buffer) in described.buffers.iter().enumerate() {
@@ -148,7 +148,7 @@ fn one_package_launches_what_each_size_needs() {
         let shown = |line: &String| ["allocated", "launch", "ran"].iter().any(|word| line.starts_with(word));
         let mut said = said.into_iter().filter(shown);
         for (run, (sizes, strides)) in (0..).zip(&runs) {
-            let described = describe_at(&program, Build::Timing, sizes, strides).unwrap();
+            let described = PRINTER.describe_at(&program, Build::Timing, sizes, strides).unwrap();
             let bytes = manifest.workspace_bytes_at(&described);
             assert_eq!(said.next(), Some(format!("allocated 0, {bytes}")), "{app} at {sizes:?}");
             for expected in launches(&program, &manifest, sizes, strides, run) {
@@ -189,7 +189,10 @@ fn bad_sizes_and_strides_launch_nothing() {
     let refused: Vec<&str> = said.iter().filter_map(|line| line.strip_prefix("ran ")).collect();
     assert_eq!(refused, [["1003"; 4].as_slice(), &["1004"; 5]].concat(), "sizes, then strides: {said:?}");
     for (sizes, strides) in &runs {
-        assert!(describe_at(&program, Build::Timing, sizes, strides).is_err(), "{sizes:?} {strides:?}");
+        assert!(
+            PRINTER.describe_at(&program, Build::Timing, sizes, strides).is_err(),
+            "{sizes:?} {strides:?}"
+        );
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use warploom::runtime::nvrtc;
+use warploom::runtime::compiler;
 
 use crate::place::{Place, Ran};
 use crate::stubbed::{compile, compilers, write_stub};
@@ -33,7 +33,7 @@ fn lines<'a>(ran: &'a Ran, word: &str) -> Vec<&'a str> {
 /// The C and the C++ program of the CMake example ask the driver for the right things.
 fn check_programs(in_c: &Path, in_cpp: &Path) {
     let [c, cpp] = [in_c, in_cpp].map(|program| run(&mut Command::new(program)));
-    if nvrtc::version().is_err() {
+    if compiler::version().is_err() {
         // The packages contain no code.
         let why = "there is no such file, or the package contains no code and no file was given";
         assert_eq!((c.code, c.err), (1, format!("could not load soften: {why}\n")));
@@ -178,7 +178,7 @@ fn write_cuda(folder: &Path) -> PathBuf {
 
 /// The program of the project asks the driver for the right things.
 fn check_soften(ran: &Ran) {
-    if nvrtc::version().is_err() {
+    if compiler::version().is_err() {
         assert!(ran.code == 1 && ran.err.contains("Error(301)"), "{}", ran.err);
         return;
     }

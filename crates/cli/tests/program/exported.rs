@@ -5,9 +5,9 @@ use std::fs;
 
 use warploom::app::{App, Settings};
 use warploom::codegen::build::build;
-use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::export::{Argument, CodeKind, Manifest, header, named, source};
 use warploom::codegen::ir::{Program, Role, Space};
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::plan::Problem;
 use warploom::prelude::*;
 use warploom::target::Device;
@@ -72,7 +72,7 @@ fn the_manifest_is_what_the_kernels_are() {
             let extents: Vec<i64> = buffer.dimensions.iter().map(|dimension| dimension.extent).collect();
             assert_eq!(extents, declared.region.extents());
         }
-        assert_eq!(manifest.launches, describe(&program, Build::Timing).steps);
+        assert_eq!(manifest.launches, PRINTER.describe(&program, Build::Timing).steps);
         let read: Vec<bool> = manifest.params.iter().map(|param| param.word.is_none()).collect();
         let specialised: Vec<bool> = pipeline.specialised_params().values().copied().collect();
         assert_eq!(read, specialised, "{}", app.name);
@@ -242,10 +242,10 @@ fn check_names(pipeline: &Pipeline, request: &Realisation) {
         compiler.current_dir(place.path(""));
         compile(compiler);
     }
-    if warploom::runtime::nvrtc::version().is_ok() {
-        let described = describe(&program, Build::Timing);
-        let arch = warploom::runtime::nvrtc::Arch::Machine(90);
-        warploom::runtime::nvrtc::compile_program(&described, arch).unwrap();
+    if warploom::runtime::compiler::version().is_ok() {
+        let described = PRINTER.describe(&program, Build::Timing);
+        let arch = warploom::runtime::compiler::Arch::Machine(90);
+        warploom::runtime::compiler::compile_program(&described, arch).unwrap();
     }
 }
 
@@ -484,7 +484,7 @@ fn kernels_that_wait_are_launched_early_where_all_know_how() {
         let export = Export::with_cuda(&place, &manifest, version);
         assert_eq!(launched(&export.run("")), plain, "the headers have no such launches");
     }
-    let text = warploom::codegen::cuda::print(&program, Build::Timing);
+    let text = warploom::codegen::printer::PRINTER.print(&program, Build::Timing);
     assert_eq!(text.matches("origin = wl_await_previous();").count(), others.len());
 }
 

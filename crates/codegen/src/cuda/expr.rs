@@ -7,11 +7,11 @@
 use warploom_lang::Type;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 
-use super::Build;
 use super::literal;
 use super::operand::Operand;
 use super::prelude::{Helper, Helpers};
 use super::text::{Text, level};
+use crate::printer::Build;
 use warploom_lang::affine::interval::{self, Interval};
 
 /// Prints operations and records the helper functions that they need.

@@ -9,18 +9,18 @@ use warploom_lang::{IdVec, Type, Value};
 
 use super::chain;
 use super::expr::Printer;
-use super::lines::{LineOrigin, Tracker};
+use super::lines::Tracker;
 use super::names::{Names, in_comment};
 use super::prelude::{Helper, hardware_atomic};
 use super::requested_shared_bytes;
 use super::tables;
 use super::text::{Text, WIDE, c_type, element_type};
 use super::unroll;
-use super::usage::Usage;
 use crate::ir::{
     Array, ArrayId, AtomicOp, Kernel, KernelId, Leaf, NodeId, NodeKind, Program, SHARED_UNIT, Scalar,
     ScalarValue, SharedPlace, Space, Stmt, VarId,
 };
+use crate::printer::{LineOrigin, Usage};
 use warploom_lang::affine::interval::Interval;
 
 /// The longest line that a parameter list may take.

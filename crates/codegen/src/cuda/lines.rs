@@ -1,31 +1,9 @@
 //! Where each printed line of a kernel comes from.
 
-use std::ops::Range;
 use std::slice;
 
 use crate::ir::{ArrayId, Kernel, KernelId, Place, Stmt, every_stmt};
-
-/// The text of a program, and where each of its lines comes from.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Listing {
-    /// The text as [`print()`](super::print) gives it.
-    pub text: String,
-    /// One entry per line of the text.
-    pub lines: Vec<LineOrigin>,
-    /// The bytes of the text that are helper functions, which precede the kernels.
-    pub helpers: Range<usize>,
-}
-
-/// Where a line comes from.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct LineOrigin {
-    /// The kernel that the line is in; `None` outside of kernels.
-    pub kernel: Option<KernelId>,
-    /// The part of the plan that the line belongs to; `None` for declarations, and if the kernel does not know.
-    pub place: Option<Place>,
-    /// The array that the outermost statements around the line write, if they write no other one.
-    pub array: Option<String>,
-}
+use crate::printer::LineOrigin;
 
 /// Follows the statements of a kernel as they are printed.
 pub(super) struct Tracker<'a> {

@@ -1,11 +1,11 @@
 //! How kernels that follow each other are printed: which wait, and which pointers depend on the wait; and that a GPU runs
 //! them in order although they start early.
 
-use warploom_codegen::cuda::{Build, describe, describe_in_parts, print};
 use warploom_codegen::ir::{BufferId, KernelId, Launch, Leaf, Program, Role};
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::{Id, Type};
-use warploom_runtime::nvrtc::{self, Arch};
-use warploom_runtime::{Executable, Gpu, Launches, testing};
+use warploom_runtime::cuda::nvrtc::{self, Arch};
+use warploom_runtime::{Driver, Executable, Execute, Gpu, Launches, testing};
 use warploom_target::program::Code;
 
 use crate::programs;
@@ -45,7 +45,7 @@ const WAIT: &str = "const unsigned long long origin = wl_await_previous();";
 
 /// The parameters of each kernel, and the pointers that depend on its wait; `None` if it does not wait.
 fn beginnings(program: &Program) -> Vec<(String, Option<String>)> {
-    let text = print(program, Build::Timing);
+    let text = PRINTER.print(program, Build::Timing);
     let kernel = |text: &str| {
         let (head, body) = text.split_once(") {\n")?;
         let parameters = head.split_once("(1024) ")?.1;
@@ -68,7 +68,7 @@ fn assert_begins(program: &Program, expected: &[(&str, Option<&str>)]) {
         found.iter().map(|(head, pointers)| (head.as_str(), pointers.as_deref())).collect();
     assert_eq!(found, expected);
     let waits: Vec<bool> =
-        describe(program, Build::Timing).kernels.iter().map(|kernel| kernel.waits).collect();
+        PRINTER.describe(program, Build::Timing).kernels.iter().map(|kernel| kernel.waits).collect();
     let waiting: Vec<bool> = expected.iter().map(|(_, pointers)| pointers.is_some()).collect();
     assert_eq!(waits, waiting);
 }
@@ -93,7 +93,7 @@ fn a_single_launch_is_printed_as_if_nothing_followed() {
     let once = copies(&[(0, 3)]);
     let once = Program { launches: vec![repeated(1, vec![repeated(1, once.launches)])], ..once };
     assert_begins(&once, &alone);
-    assert!(!print(&programs::blur(), Build::Timing).contains("griddepcontrol"));
+    assert!(!PRINTER.print(&programs::blur(), Build::Timing).contains("griddepcontrol"));
 }
 
 #[test]
@@ -121,7 +121,8 @@ fn launches_of_a_loop_follow_each_other() {
 
 #[test]
 fn a_part_depends_only_on_whether_a_launch_comes_before_it() {
-    let part = |program: &Program, number: usize| match describe_in_parts(program, Build::Timing).code {
+    let part = |program: &Program, number: usize| match PRINTER.describe_in_parts(program, Build::Timing).code
+    {
         Code::Parts(parts) => parts[number].clone(),
         other => panic!("{other:?}"),
     };
@@ -138,11 +139,11 @@ fn nvrtc_an_array_may_be_called_as_what_the_wait_gives() {
     for kernel in program.kernels.values_mut() {
         kernel.arrays.values_mut().for_each(|array| array.name = "origin".to_string());
     }
-    let text = print(&program, Build::Timing);
+    let text = PRINTER.print(&program, Build::Timing);
     assert!(text.contains("a(const float* __restrict__ origin, "), "the first one does not wait: {text}");
     assert_eq!(text.matches(WAIT).count(), 1, "{text}");
     if testing::has_nvrtc("nvrtc_an_array_may_be_called_as_what_the_wait_gives") {
-        nvrtc::compile(&text, Arch::Virtual(90), &Build::Timing.options()).unwrap();
+        nvrtc::compile(&text, Arch::Virtual(90), &PRINTER.options(Build::Timing)).unwrap();
     }
 }
 
@@ -153,8 +154,8 @@ fn nvrtc_only_code_for_new_devices_waits() {
     }
     let program = copies(&[(0, 1), (1, 2), (2, 1), (1, 3)]);
     for build in [Build::Checking, Build::Timing] {
-        let text = print(&program, build);
-        let ptx = |arch| nvrtc::compile(&text, Arch::Virtual(arch), &build.options()).unwrap().ptx;
+        let text = PRINTER.print(&program, build);
+        let ptx = |arch| nvrtc::compile(&text, Arch::Virtual(arch), &PRINTER.options(build)).unwrap().ptx;
         assert_eq!(ptx(90).matches("griddepcontrol.wait").count(), 3);
         assert_eq!(ptx(80).matches("griddepcontrol").count(), 0, "older devices have no such instruction");
         for arch in [80, 90] {
@@ -170,7 +171,7 @@ fn nvrtc_only_code_for_new_devices_waits() {
 /// A program whose first kernel lets the second one start at once, and stores a millisecond later. (Printed kernels let
 /// others start when they end. So they overlap too little to show that a wait is missing.)
 fn with_a_late_first(program: &Program) -> warploom_target::program::Program {
-    let mut described = describe(program, Build::Timing);
+    let mut described = PRINTER.describe(program, Build::Timing);
     let Code::Source { text, .. } = &mut described.code else { panic!("it is text") };
     let kernel = text.find("extern \"C\"").expect("it has a kernel");
     let start = kernel + text[kernel..].find(") {\n").expect("it has a body") + ") {\n".len();
@@ -208,7 +209,7 @@ fn load(gpu: &Gpu, change: impl Fn(&str) -> String) -> Executable {
 #[test]
 fn gpu_printed_kernels_wait_for_a_late_one_and_without_the_wait_are_wrong() {
     let test = "gpu_printed_kernels_wait_for_a_late_one_and_without_the_wait_are_wrong";
-    let Some(gpu) = testing::gpu(test).filter(|gpu| gpu.device().compute.major >= 9) else { return };
+    let Some(gpu) = testing::gpu(test).filter(|gpu| gpu.device().features().early_launches) else { return };
     let mut whole = load(&gpu, str::to_string);
     whole.set_launches(Launches::Early);
     assert_eq!(whole.early_launches(), 1);

@@ -1,10 +1,11 @@
 //! A GPU computes with the printed text what the language says, bit for bit in the checking build.
 
-use warploom_codegen::cuda::{Build, describe, describe_in_parts};
 use warploom_codegen::ir::{AtomicOp, Program};
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{Type, Value};
-use warploom_runtime::{Executable, Gpu, Mode, POISON, nvrtc, testing};
+use warploom_runtime::cuda::nvrtc;
+use warploom_runtime::{Driver, Executable, Execute, Gpu, Mode, POISON, testing};
 use warploom_target::program::Code;
 
 use crate::programs;
@@ -87,7 +88,7 @@ fn words(bytes: &[u8]) -> Vec<u32> {
 }
 
 fn load(gpu: &Gpu, program: &Program, build: Build) -> Executable {
-    let mut executable = gpu.load(&describe(program, build)).unwrap();
+    let mut executable = gpu.load(&PRINTER.describe(program, build)).unwrap();
     executable.poison().unwrap();
     executable
 }
@@ -285,7 +286,7 @@ fn multiplies(gpu: &Gpu, build: Build) {
 fn goes_round(gpu: &Gpu, build: Build) {
     went_round(load(gpu, &programs::rounds(), build));
     // The same with a module for each kernel.
-    let mut parts = describe_in_parts(&programs::rounds(), build);
+    let mut parts = PRINTER.describe_in_parts(&programs::rounds(), build);
     if let Code::Parts(parts) = &mut parts.code {
         for part in parts {
             let Code::Source { text, options } = &*part else { panic!("{part:?}") };

@@ -1,13 +1,13 @@
 //! Arrays on both sides of what an index of 32 bits can count.
 
-use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::export::{Manifest, header, source};
 use warploom_codegen::ir::{ArrayId, Kernel, NARROW_ELEMENTS, NodeId, NodeKind, Program, Space, every_stmt};
 use warploom_codegen::lower::{LowerError, Options, lower};
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_codegen::verify::verify;
 use warploom_lang::*;
 use warploom_plan::Problem;
-use warploom_runtime::nvrtc::{self, Arch};
+use warploom_runtime::cuda::nvrtc::{self, Arch};
 use warploom_runtime::testing;
 use warploom_schedule::Schedule;
 use warploom_target::Device;
@@ -137,7 +137,7 @@ fn check_size(pipeline: &Pipeline, extents: &[i64], large: bool) {
     let problem = problem(pipeline, extents);
     for (number, schedule) in schedules(&problem).iter().enumerate() {
         let program = lowered(&problem, schedule);
-        let text = print(&program, Build::Timing);
+        let text = PRINTER.print(&program, Build::Timing);
         assert_eq!(text.contains("long long"), large, "{extents:?}, schedule {number}:\n{text}");
         // Of a negative constant only one that wrapped is ever taken for unsigned.
         assert!(!text.contains("(unsigned)-"), "{extents:?}, schedule {number}:\n{text}");
@@ -190,7 +190,7 @@ fn a_large_table_of_counts() {
     for kernel in program.kernels.values() {
         check_widths(kernel);
     }
-    let text = print(&program, Build::Timing);
+    let text = PRINTER.print(&program, Build::Timing);
     assert!(text.contains("long long") && !text.contains("(unsigned)-"), "{text}");
     // The input has fewer elements, and every index of it 32 bits.
     let loads = text.split("input[").skip(1).map(|rest| rest.split(']').next().unwrap());
@@ -233,8 +233,8 @@ fn nvrtc_large_programs_compile() {
     {
         let problem = problem(&pipeline, &extents);
         for schedule in schedules(&problem) {
-            let text = print(&lowered(&problem, &schedule), Build::Timing);
-            let image = nvrtc::compile(&text, Arch::Machine(90), &Build::Timing.options());
+            let text = PRINTER.print(&lowered(&problem, &schedule), Build::Timing);
+            let image = nvrtc::compile(&text, Arch::Machine(90), &PRINTER.options(Build::Timing));
             let image = image.unwrap_or_else(|error| panic!("{error}\n{text}"));
             assert_eq!(image.log, "", "{text}");
         }

@@ -1,8 +1,8 @@
 //! The nest that each line of a kernel comes from.
 
 use warploom_codegen::build::build;
-use warploom_codegen::cuda::{Build, LineOrigin, print, print_lines};
 use warploom_codegen::ir::{Place, Program, Stmt};
+use warploom_codegen::printer::{Build, LineOrigin, PRINTER};
 use warploom_lang::*;
 use warploom_plan::Problem;
 use warploom_schedule::Schedule;
@@ -35,8 +35,8 @@ fn program() -> Program {
 #[test]
 fn every_line_of_a_nest_is_known() {
     let program = program();
-    let listing = print_lines(&program, Build::Timing);
-    assert_eq!(listing.text, print(&program, Build::Timing), "the text does not change");
+    let listing = PRINTER.print_lines(&program, Build::Timing);
+    assert_eq!(listing.text, PRINTER.print(&program, Build::Timing), "the text does not change");
     let lines: Vec<(&str, &LineOrigin)> = listing.text.lines().zip(&listing.lines).collect();
     assert_eq!(lines.len(), listing.lines.len());
     let of = |text: &str| -> Vec<&LineOrigin> {
@@ -67,6 +67,6 @@ fn changed_kernels_do_not_know() {
     for kernel in program.kernels.keys() {
         program.kernels[kernel].body.push(Stmt::Barrier);
     }
-    let listing = print_lines(&program, Build::Timing);
+    let listing = PRINTER.print_lines(&program, Build::Timing);
     assert!(listing.lines.iter().all(|origin| origin.place.is_none()));
 }

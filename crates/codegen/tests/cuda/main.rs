@@ -12,4 +12,5 @@ mod printer;
 mod programs;
 mod raw;
 mod tables;
+mod toy;
 mod verify;

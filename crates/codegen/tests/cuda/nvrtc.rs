@@ -1,17 +1,17 @@
 //! NVRTC compiles everything that is printed, in both builds and without a warning.
 
-use warploom_codegen::cuda::{Build, describe_in_parts, print};
 use warploom_codegen::ir::Program;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::Type;
-use warploom_runtime::nvrtc::{self, Arch, Image};
+use warploom_runtime::cuda::nvrtc::{self, Arch, Image};
 use warploom_runtime::testing;
 use warploom_target::program::Code;
 
 use crate::programs;
 
 fn compile(program: &Program, build: Build) -> Image {
-    let text = print(program, build);
-    let image = nvrtc::compile(&text, Arch::Machine(90), &build.options());
+    let text = PRINTER.print(program, build);
+    let image = nvrtc::compile(&text, Arch::Machine(90), &PRINTER.options(build));
     let image = image.unwrap_or_else(|error| panic!("{}, {build:?}: {error}\n{text}", program.name));
     assert_eq!(image.log, "", "{}, {build:?}\n{text}", program.name);
     assert_eq!(image.kernels.len(), program.kernels.len());
@@ -73,7 +73,7 @@ fn every_part_compiles_to_its_kernel() {
         return;
     }
     for program in [programs::rounds(), programs::blur()] {
-        let described = describe_in_parts(&program, Build::Timing);
+        let described = PRINTER.describe_in_parts(&program, Build::Timing);
         described.validate().unwrap();
         let whole = compile(&program, Build::Timing);
         let Code::Parts(parts) = &described.code else { panic!("{:?}", described.code) };

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use warploom_codegen::build::build;
-use warploom_codegen::cuda::{Build, describe, print};
 use warploom_codegen::ir::Program;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::{Input, Operand, Pipeline, Realisation, Region, clamp, func, rdom, table, vars};
 use warploom_plan::Problem;
-use warploom_runtime::nvrtc::{self, Arch};
+use warploom_runtime::cuda::nvrtc::{self, Arch};
 use warploom_runtime::testing;
 use warploom_target::Device;
 
@@ -39,7 +39,7 @@ fn program() -> Program {
 
 #[test]
 fn tables_are_printed_with_exact_values() {
-    let text = print(&program(), Build::Checking);
+    let text = PRINTER.print(&program(), Build::Checking);
     for expected in [
         "static const float gamma[4] = {\n        0.1f, -0.0f, 1e-42f, ",
         "static __constant__ const unsigned odd[3] = {\n        2139095040u, 2143289344u, 3217031168u,\n    };",
@@ -64,7 +64,7 @@ fn memories(text: &str) -> [Vec<&str>; 2] {
 
 #[test]
 fn tables_are_in_constant_memory_where_all_threads_read_one_element() {
-    let text = print(&program(), Build::Checking);
+    let text = PRINTER.print(&program(), Build::Checking);
     let expected = [vec!["distances", "odd"], vec!["gamma", "dither", "signs", "flags"]];
     assert_eq!(memories(&text).map(BTreeSet::from_iter), expected.map(BTreeSet::from_iter), "{text}");
 }
@@ -81,13 +81,13 @@ fn large_tables_are_in_global_memory() {
     let pipeline = Pipeline::new("large", [three]).unwrap();
     let request = Realisation::new(&pipeline).output("three", Region::of_extents(&[64]));
     let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
-    let text = print(&build(&problem, &problem.default_schedule()).unwrap(), Build::Checking);
+    let text = PRINTER.print(&build(&problem, &problem.default_schedule()).unwrap(), Build::Checking);
     assert_eq!(memories(&text), [vec!["small", "small"], vec!["large", "large", "large", "small"]], "{text}");
 }
 
 #[test]
 fn launches_take_no_tables() {
-    let described = describe(&program(), Build::Timing);
+    let described = PRINTER.describe(&program(), Build::Timing);
     let names: Vec<&str> = described.buffers.iter().map(|buffer| buffer.name.as_str()).collect();
     assert!(names.contains(&"input") && names.contains(&"out") && !names.contains(&"gamma"), "{names:?}");
     assert!(described.kernels.iter().flat_map(|kernel| &kernel.buffers).all(|buffer| *buffer < names.len()));
@@ -99,8 +99,8 @@ fn nvrtc_tables_compile_in_both_builds() {
         return;
     }
     for build in [Build::Checking, Build::Timing] {
-        let text = print(&program(), build);
-        let image = nvrtc::compile(&text, Arch::Machine(90), &build.options());
+        let text = PRINTER.print(&program(), build);
+        let image = nvrtc::compile(&text, Arch::Machine(90), &PRINTER.options(build));
         let image = image.unwrap_or_else(|error| panic!("{build:?}: {error}\n{text}"));
         assert_eq!(image.log, "", "{build:?}\n{text}");
     }

@@ -4,9 +4,9 @@ use std::fmt::Display;
 
 use thiserror::Error;
 use warploom_codegen::build::{BuildError, build_planned};
-use warploom_codegen::cuda::{Build, describe, print_lines};
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower::Options;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_plan::{PlanError, Problem};
 use warploom_schedule::Schedule;
 use warploom_target::program::Code;
@@ -74,13 +74,13 @@ fn of_program(program: &Program, kind: Kind) -> Option<Result<String, AnswerErro
         Kind::CudaTiming => Some(Ok(timing())),
         Kind::CudaChecking => Some(Ok(checking())),
         Kind::Helpers => {
-            let listing = print_lines(program, Build::Checking);
+            let listing = PRINTER.print_lines(program, Build::Checking);
             Some(Ok(listing.text[listing.helpers].trim().to_owned()))
         }
         Kind::Description => {
-            let mut program = describe(program, Build::Checking);
+            let mut program = PRINTER.describe(program, Build::Checking);
             program.validate().unwrap_or_else(|error| panic!("{error}"));
-            program.code = Code::Ptx(String::new());
+            program.code = Code::Virtual(String::new());
             Some(Ok(format!("{program:#?}")))
         }
     }
@@ -88,7 +88,7 @@ fn of_program(program: &Program, kind: Kind) -> Option<Result<String, AnswerErro
 
 /// The text of a program without the functions that its kernels call.
 fn kernels(program: &Program, build: Build) -> String {
-    let mut listing = print_lines(program, build);
+    let mut listing = PRINTER.print_lines(program, build);
     listing.text.replace_range(listing.helpers, "");
     listing.text
 }

@@ -36,7 +36,7 @@ pub fn pack(mut built: Built) -> io::Result<Packed> {
             let bytes = encode(piece)?;
             let hash = format!("{:032x}", xxh3_128(&bytes));
             code.insert(hash.clone(), compress(&bytes)?);
-            *piece = Code::Cubin(hash.into_bytes());
+            *piece = Code::Machine(hash.into_bytes());
             Ok(())
         })?;
     }
@@ -52,7 +52,7 @@ pub fn unpack(packed: &Packed) -> io::Result<Option<Built>> {
     let mut whole = true;
     for program in built.programs_mut() {
         each(&mut program.code, &mut |piece| {
-            let Code::Cubin(hash) = &*piece else { return Err(io::Error::other("no digest")) };
+            let Code::Machine(hash) = &*piece else { return Err(io::Error::other("no digest")) };
             let hash = String::from_utf8_lossy(hash);
             match packed.code.get(hash.as_ref()) {
                 Some(code) => *piece = decode(&expand(code)?)?,

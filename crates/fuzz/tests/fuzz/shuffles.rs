@@ -1,9 +1,9 @@
 //! Partial results and trees that threads exchange within warps: the evaluator's bits in the simulator, without
 //! shared memory and barriers.
 
-use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::ir::{ArrayId, KernelNode, NodeId, NodeKind, Program, Stmt};
 use warploom_codegen::lower::Options as Lowering;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_codegen::verify::verify;
 use warploom_fuzz::{Case, Failure, Verdict};
 use warploom_lang::op::{BinaryOp, Op};
@@ -83,7 +83,7 @@ fn rows_stay_in_their_warps() {
     assert_eq!(stmts(&program, |stmt| *stmt == Stmt::Barrier), 0);
     // Two trees of five levels, two sums that read a root, in two versions of the block.
     assert_eq!(stmts(&program, |stmt| matches!(stmt, Stmt::Shuffle { .. })), 2 * (5 + 1 + 5 + 2));
-    assert!(print(&program, Build::Timing).contains("__shfl_sync(0xffffffffu, sum_tree5[0], 0)"));
+    assert!(PRINTER.print(&program, Build::Timing).contains("__shfl_sync(0xffffffffu, sum_tree5[0], 0)"));
 }
 
 #[test]

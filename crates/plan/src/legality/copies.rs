@@ -15,9 +15,6 @@ pub const ASYNC_DEPTHS: (u32, u32) = (2, 4);
 /// The fewest bytes that an asynchronous copy moves.
 const LEAST_BYTES: usize = 4;
 
-/// The first major version of the instruction set with asynchronous copies.
-const FIRST_MAJOR: u32 = 8;
-
 impl Checker<'_> {
     /// Checks a nest that copies asynchronously.
     pub(super) fn asynchronous(&mut self, nest: &NestPlan, depth: u32) {
@@ -37,7 +34,7 @@ impl Problem {
     pub fn is_copy(&self, item: Item, is_inlined: impl Fn(FuncId) -> bool) -> bool {
         let copies = item.stage().is_none_or(|stage| self.copied(stage, is_inlined).is_some());
         let large = self.types(item).iter().all(|ty| ty.bytes() >= LEAST_BYTES);
-        copies && large && self.device().compute.major >= FIRST_MAJOR
+        copies && large && self.device().features().async_copies
     }
 
     /// Whether a nest could copy asynchronously.
@@ -58,9 +55,13 @@ impl Problem {
         if let Some(bytes) = bytes.find(|bytes| *bytes < LEAST_BYTES) {
             return Some(Rule::AsyncBytes { item: item(), bytes });
         }
-        let device = self.device();
-        (device.compute.major < FIRST_MAJOR)
-            .then(|| Rule::AsyncDevice { item: item(), device: device.name.clone() })
+        let has_copies = self.device().features().async_copies;
+        (!has_copies).then(|| self.no_feature(item(), "async", "asynchronous copies"))
+    }
+
+    /// The refusal of a word that takes what the device does not have.
+    pub(super) fn no_feature(&self, item: String, word: &'static str, feature: &'static str) -> Rule {
+        Rule::NoFeature { item, word, feature, device: self.device().name.clone() }
     }
 
     /// Whether a nest copies from global memory that its own kernel only reads.

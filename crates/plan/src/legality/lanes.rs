@@ -17,8 +17,12 @@ impl Checker<'_> {
         if nest.nest.registers.is_empty() {
             return self.report(&nest.path, Rule::LanesFuncs { item });
         }
+        let shuffled = self.problem.device().features().shuffle_lanes;
+        if shuffled == 0 {
+            return self.report(&nest.path, self.problem.no_feature(item, "lanes", "shuffles among threads"));
+        }
         let Some(footprint) = &nest.footprint else { return };
-        let Some(lane) = footprint.lanes.filter(|_| self.problem.device().threads.warp == WARP) else {
+        let Some(lane) = footprint.lanes.filter(|_| shuffled == WARP) else {
             return self.report(&nest.path, Rule::LanesThreads { item, warp: WARP });
         };
         let (points, most) = (footprint.extent(lane), i64::from(WARP) * footprint.share(lane).1);

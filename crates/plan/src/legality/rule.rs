@@ -453,11 +453,15 @@ pub enum Rule {
         /// The bytes of an element.
         bytes: usize,
     },
-    /// A device has no asynchronous copies.
-    #[error("`{item}` cannot be `async`: {device} has no asynchronous copies; remove it")]
-    AsyncDevice {
+    /// The device has not what a word takes.
+    #[error("`{item}` cannot be `{word}`: {device} has no {feature}; remove it")]
+    NoFeature {
         /// The stage or staged input.
         item: String,
+        /// The word.
+        word: &'static str,
+        /// What the device lacks.
+        feature: &'static str,
         /// The name of the device.
         device: String,
     },

@@ -5,6 +5,7 @@ use warploom_lang::*;
 use warploom_plan::*;
 use warploom_schedule::LoopKind;
 use warploom_schedule::*;
+use warploom_target::{Device, Features};
 
 use crate::pipelines::at_size;
 
@@ -105,4 +106,33 @@ fn an_index_that_holds_itself_often_is_looked_at_once() {
     let index = (0..100).fold(x.expr(), |index, _| (&index % 7) * (&index % 5));
     let case = Case::new([func("f", x, input.at(clamp(index, 0, 9)))], &[("input", &[10]), ("f", &[64])]);
     case.accepts("\n  kernel f  flat\n");
+}
+
+/// Rules ask what the device can do, not which generation it is.
+#[test]
+fn words_that_take_features_of_the_device() {
+    let (x, y) = vars!(x, y);
+    let (a, b) = (Input::f32("a", 2), Input::f32("b", 2));
+    let r = rdom!(r: (0, 24));
+    let sum = func("sum", (x, y), 0.0).over(&r, |f| f.add((x, y), a.at((r.x, y)) * b.at((x, r.x))));
+    let out = func("out", (x, y), sum.at((x, y)) + 1.0);
+    let case = Case::new([out], &[("a", &[24, 64][..]), ("b", &[64, 24]), ("out", &[64, 64])]);
+    let threads = "threads x 32, y 8";
+    let schedule = case.read(&format!(
+        "\n  kernel out block x 32, y 8\n    sum.0 {threads} private\n    over sum.1.r 8\n      a.stage flat shared async 2\n      sum.1 {threads} private\n    out {threads} lanes\n"
+    ));
+    let refusals = |device: &Device| {
+        let violations = case.problem.on(device).unwrap().check(&schedule).unwrap_err();
+        let missing = violations.iter().filter(|found| matches!(found.rule, Rule::NoFeature { .. }));
+        missing.map(|found| found.rule.to_string()).collect::<Vec<_>>()
+    };
+    let mut device = case.problem.device().clone();
+    assert!(refusals(&device).is_empty());
+    let copies = "`a.stage` cannot be `async`: V100 has no asynchronous copies; remove it";
+    assert_eq!(refusals(&Device::preset("v100").unwrap()), [copies]);
+    device.features = Some(Features { async_copies: false, shuffle_lanes: 0, ..device.features() });
+    assert_eq!(
+        refusals(&device),
+        ["`a.stage` cannot be `async`: H200 has no asynchronous copies; remove it"]
+    );
 }

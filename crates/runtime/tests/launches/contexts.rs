@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use warploom_runtime::cuda::{CudaContext, CudaStream};
-use warploom_runtime::{Error, Executable, Gpu, Launches};
+use warploom_runtime::{Driver, Error, Executable, Execute, Gpu, Launches};
 
 use crate::support::{ELEMENTS, cube};
 use crate::{Single, gpu, ramp, times};

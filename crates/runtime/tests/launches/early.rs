@@ -2,8 +2,8 @@
 //! late kernels let the next one start at once, so that one which does not wait gives wrong results. Without a device that
 //! can do this, every test reports that it was skipped or ends early.
 
-use warploom_runtime::nvrtc::{self, Arch};
-use warploom_runtime::{Executable, Gpu, Launches, Mode, TimingOptions, testing};
+use warploom_runtime::cuda::nvrtc::{self, Arch};
+use warploom_runtime::{Driver, Executable, Execute, Gpu, Launches, Mode, TimingOptions, testing};
 use warploom_target::program::{Code, Kernel, Program, Role, Step};
 
 use crate::Turn;
@@ -149,7 +149,7 @@ fn cases() -> [(&'static str, Vec<Step>, Option<usize>); 4] {
 /// The first GPU, if its kernels can start early.
 fn gpu(test: &str) -> Option<Turn> {
     let gpu = crate::gpu(test)?;
-    (gpu.device().compute.major >= 9).then_some(gpu)
+    (gpu.device().features().early_launches).then_some(gpu)
 }
 
 fn load(gpu: &Gpu, program: &Program) -> Executable {
@@ -182,7 +182,7 @@ fn nvrtc_old_devices_have_no_instructions_for_this() {
     }
     let waits = |arch, careless| {
         let (compiled, _) = nvrtc::compile_program(&program(Vec::new(), careless), arch).unwrap();
-        let Code::Ptx(text) = compiled.code else { panic!("it is virtual code") };
+        let Code::Virtual(text) = compiled.code else { panic!("it is virtual code") };
         text.matches("griddepcontrol.wait").count()
     };
     assert_eq!(waits(Arch::Virtual(80), None), 0);

@@ -11,11 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use warploom_runtime::cuda::nvrtc;
 use warploom_runtime::cuda::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use warploom_runtime::cuda::{CudaContext, CudaGraph, CudaSlice, CudaStream};
-use warploom_runtime::nvrtc;
 use warploom_runtime::testing::{self, Leaked};
-use warploom_runtime::{DeviceBytes, DeviceBytesMut, Error, Gpu, Kernels, Launcher, Workspace, is_capturing};
+use warploom_runtime::{
+    DeviceBytes, DeviceBytesMut, Driver, Error, Gpu, Kernels, Launcher, Workspace, is_capturing,
+};
 use warploom_target::program::{Code, Kernel, Program, Role, Step};
 
 use support::{ELEMENTS, buffer, cube, kernel};

@@ -3,7 +3,7 @@
 use std::thread;
 
 use warploom_runtime::cuda::CudaStream;
-use warploom_runtime::{Error, Executable, Kernels, Workspace};
+use warploom_runtime::{Error, Executable, Execute, Kernels, Workspace};
 
 fn moved(mut executable: Executable) {
     thread::spawn(move || executable.run());

@@ -3,8 +3,8 @@
 use std::panic::resume_unwind;
 use std::thread::{self, Builder};
 
-use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_codegen::ir;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_target::Program;
 
 use super::{Compile, Failure, STACK_BYTES};
@@ -36,7 +36,7 @@ pub(crate) fn at_once<I: Send, T: Send>(
 
 /// Compiles the checking build and the timing build in parallel, in that order.
 pub(crate) fn both_builds(lowered: &ir::Program, compile: Compile<'_>) -> Result<[Program; 2], Failure> {
-    let compile = |build| compile(&describe_in_parts(lowered, build));
+    let compile = |build| compile(&PRINTER.describe_in_parts(lowered, build));
     let compiled = at_once(vec![Build::Checking, Build::Timing], compile)?;
     let programs = compiled.into_iter().map(|compiled| compiled.map(|compiled| compiled.program));
     let programs: Vec<Program> = programs.collect::<Result<_, _>>()?;

@@ -1,8 +1,8 @@
-//! A GPU that keeps recently used inputs in device memory.
+//! A device that keeps recently used inputs in its memory.
 
 use std::sync::{Arc, Weak};
 
-use warploom_runtime::{DeviceBuffer, Error, Executable, Gpu, TimingOptions};
+use warploom_runtime::{Driver, Error, Execute, Gpu, TimingOptions};
 use warploom_target::Program;
 
 use super::{Failure, Machine, Subject, Timed};
@@ -12,59 +12,53 @@ use crate::sample::Times;
 /// next program.
 const KEPT: usize = 24 << 30;
 
-/// A GPU, driven from this process, on which candidates are measured.
-pub struct GpuMachine<'a> {
-    gpu: &'a Gpu,
-    uploaded: Vec<Uploaded>,
+/// A GPU, or what another driver has, driven from this process, on which candidates are measured.
+pub struct GpuMachine<'a, D: Driver = Gpu> {
+    driver: &'a D,
+    uploaded: Vec<Uploaded<D::Buffer>>,
 }
 
 /// The uploaded inputs of a subject. They are kept as long as the subject is alive.
-struct Uploaded {
+struct Uploaded<B> {
     subject: Weak<Subject>,
-    inputs: Vec<DeviceBuffer>,
+    inputs: Vec<B>,
+    bytes: usize,
 }
 
-impl Uploaded {
-    fn bytes(&self) -> usize {
-        self.inputs.iter().map(DeviceBuffer::bytes).sum()
-    }
-}
-
-impl<'a> GpuMachine<'a> {
-    /// A machine for `gpu`, with no inputs uploaded.
-    pub fn new(gpu: &'a Gpu) -> GpuMachine<'a> {
-        GpuMachine { gpu, uploaded: Vec::new() }
+impl<'a, D: Driver> GpuMachine<'a, D> {
+    /// A machine for a device, with no inputs uploaded.
+    pub fn new(driver: &'a D) -> GpuMachine<'a, D> {
+        GpuMachine { driver, uploaded: Vec::new() }
     }
 
     /// The inputs of a subject in device memory, uploaded if necessary.
-    fn inputs(&mut self, subject: &Arc<Subject>) -> Result<Vec<DeviceBuffer>, Error> {
+    fn inputs(&mut self, subject: &Arc<Subject>) -> Result<Vec<D::Buffer>, Error> {
         self.uploaded.retain(|uploaded| uploaded.subject.strong_count() > 0);
-        let known = |uploaded: &&Uploaded| std::ptr::eq(uploaded.subject.as_ptr(), Arc::as_ptr(subject));
+        let known = |uploaded: &&Uploaded<_>| std::ptr::eq(uploaded.subject.as_ptr(), Arc::as_ptr(subject));
         if let Some(uploaded) = self.uploaded.iter().find(known) {
             return Ok(uploaded.inputs.clone());
         }
-        while self.uploaded.iter().map(Uploaded::bytes).sum::<usize>() > KEPT {
+        while self.uploaded.iter().map(|uploaded| uploaded.bytes).sum::<usize>() > KEPT {
             self.uploaded.remove(0);
         }
-        if self.gpu.kept_bytes() > KEPT {
-            self.gpu.trim()?;
-        }
+        self.driver.trim_beyond(KEPT)?;
         let names = subject.pipeline().inputs().values().map(|decl| decl.name.as_str());
-        let inputs = names.zip(subject.inputs()).map(|(name, bytes)| self.gpu.upload(name, bytes));
+        let inputs = names.zip(subject.inputs()).map(|(name, bytes)| self.driver.upload(name, bytes));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-        self.uploaded.push(Uploaded { subject: Arc::downgrade(subject), inputs: inputs.clone() });
+        let bytes = subject.inputs().iter().map(Vec::len).sum();
+        self.uploaded.push(Uploaded { subject: Arc::downgrade(subject), inputs: inputs.clone(), bytes });
         Ok(inputs)
     }
 
-    fn load(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Executable, Error> {
+    fn load(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<D::Executable, Error> {
         let inputs = self.inputs(subject)?;
-        let mut executable = self.gpu.load_with(program, &inputs)?;
+        let mut executable = self.driver.load_with(program, &inputs)?;
         executable.set_params(subject.params())?;
         Ok(executable)
     }
 }
 
-impl Machine for GpuMachine<'_> {
+impl<D: Driver<Buffer: Send> + Sync> Machine for GpuMachine<'_, D> {
     fn time(
         &mut self,
         subject: &Arc<Subject>,

@@ -75,13 +75,13 @@ mod tests {
         let compile = |part: &Program| {
             seen.borrow_mut().push((part.code.clone(), part.kernels[0].entry.clone()));
             let kernels = BTreeMap::from([(part.kernels[0].entry.clone(), Default::default())]);
-            let code = Code::Cubin(part.kernels[0].entry.clone().into_bytes());
+            let code = Code::Machine(part.kernels[0].entry.clone().into_bytes());
             let time = Duration::from_millis(5);
             Ok(Compiled { program: Program { code, ..part.clone() }, kernels, time })
         };
         let compiled = by_parts(&program, compile).unwrap();
         assert_eq!(*seen.borrow(), [(source("one"), "a".to_owned()), (source("other"), "b".to_owned())]);
-        let codes = Code::Parts(vec![Code::Cubin(b"a".to_vec()), Code::Cubin(b"b".to_vec())]);
+        let codes = Code::Parts(vec![Code::Machine(b"a".to_vec()), Code::Machine(b"b".to_vec())]);
         assert_eq!(compiled.program, Program { code: codes, ..program.clone() });
         assert_eq!(compiled.kernels.keys().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(compiled.time, Duration::from_millis(10));

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use warploom_codegen::build::CODEGEN;
-use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_codegen::ir;
-use warploom_runtime::{driver_version, nvrtc};
+use warploom_codegen::printer::{Build, PRINTER};
+use warploom_runtime::{compiler, driver_version};
 use warploom_schedule::Schedule;
 use warploom_target::Program;
 
@@ -41,7 +41,7 @@ pub fn versions() -> Vec<String> {
     vec![
         format!("warploom {}", env!("CARGO_PKG_VERSION")),
         format!("codegen {CODEGEN}"),
-        format!("nvrtc {}", version(nvrtc::version().ok())),
+        format!("nvrtc {}", version(compiler::version().ok())),
         format!("driver {}", version(driver_version().ok())),
     ]
 }
@@ -144,7 +144,7 @@ impl Built {
 
     /// Compiles the timing build and stores the compiler's resource report.
     fn compile(&mut self, setup: &Setup<'_>, lowered: &ir::Program) -> Result<Program, Status> {
-        let source = describe_in_parts(lowered, Build::Timing);
+        let source = PRINTER.describe_in_parts(lowered, Build::Timing);
         let compiled = (setup.compile)(&source).map_err(|failure| self.failed(failure))?;
         self.compile_ms = compiled.time.as_secs_f64() * 1e3;
         let shared = |name: &str| source.kernels.iter().find(|kernel| kernel.entry == *name);

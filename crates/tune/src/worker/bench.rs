@@ -4,7 +4,6 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 
 use warploom_runtime::Gpu;
-use warploom_runtime::nvrtc::Arch;
 use warploom_target::Device;
 
 use super::{Compilers, Fake, Patience, ProcessMachine, WorkerError, WorkerProgram};
@@ -37,7 +36,7 @@ pub struct OpenBench {
 
 enum Backing {
     Processes { compilers: Box<Compilers>, machine: Box<ProcessMachine>, others: Vec<ProcessMachine> },
-    Here { gpu: Box<Gpu>, arch: Arch },
+    Here { gpu: Box<Gpu> },
 }
 
 /// A test bench, borrowed from an [`OpenBench`] or assembled by hand.
@@ -111,8 +110,8 @@ impl OpenBench {
             None => {
                 let unable = |error: warploom_runtime::Error| WorkerError::Unable(error.to_string());
                 let gpu = Gpu::new(gpu).map_err(unable)?;
-                let arch = gpu.arch().map_err(unable)?;
-                (gpu.device().clone(), Backing::Here { gpu: Box::new(gpu), arch })
+                gpu.arch().map_err(unable)?;
+                (gpu.device().clone(), Backing::Here { gpu: Box::new(gpu) })
             }
         };
         Ok(OpenBench { device, threads, versions, backing })
@@ -161,10 +160,10 @@ impl OpenBench {
                 versions,
                 crew: None,
             }),
-            Backing::Here { gpu, arch } => measure(&mut Bench {
+            Backing::Here { gpu } => measure(&mut Bench {
                 device,
-                compile: &|program| compile_here(program, *arch),
-                machine: &mut GpuMachine::new(gpu),
+                compile: &|program| compile_here(program, gpu.device()),
+                machine: &mut GpuMachine::new(&**gpu),
                 others: Vec::new(),
                 threads,
                 versions,

@@ -53,8 +53,8 @@ impl Known {
 
 fn bytes(compiled: &Compiled) -> usize {
     match &compiled.program.code {
-        Code::Cubin(code) => code.len(),
-        Code::Ptx(text) | Code::Source { text, .. } => text.len(),
+        Code::Machine(code) => code.len(),
+        Code::Virtual(text) | Code::Source { text, .. } => text.len(),
         Code::Parts(_) => 0,
     }
 }

@@ -13,10 +13,10 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use warploom_codegen::cuda::Build;
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{Type, Value, dispatch};
-use warploom_runtime::nvrtc::Resources;
+use warploom_runtime::Resources;
 use warploom_runtime::{POISON, TimingOptions};
 use warploom_target::program::Code;
 use warploom_target::{Device, Program};
@@ -211,7 +211,7 @@ impl Fake {
         };
         let kernels = program.kernels.iter().map(|kernel| (kernel.entry.clone(), resources(&kernel.entry)));
         let mark: &[u8] = if is_for_speed(&program.code) { FOR_SPEED } else { &[] };
-        compiled.code = Code::Cubin([&code, mark].concat());
+        compiled.code = Code::Machine([&code, mark].concat());
         Ok(Compiled { program: compiled, kernels: kernels.collect(), time: Duration::from_millis(1) })
     }
 }
@@ -222,18 +222,18 @@ const FOR_SPEED: &[u8] = b"\0for speed";
 
 fn is_for_speed(code: &Code) -> bool {
     match code {
-        Code::Source { options, .. } => *options == Build::Timing.options(),
-        Code::Cubin(bytes) => bytes.ends_with(FOR_SPEED),
+        Code::Source { options, .. } => *options == PRINTER.options(Build::Timing),
+        Code::Machine(bytes) => bytes.ends_with(FOR_SPEED),
         Code::Parts(parts) => parts.iter().any(is_for_speed),
-        Code::Ptx(_) => false,
+        Code::Virtual(_) => false,
     }
 }
 
 /// The bytes that determine the time and the failure of a program.
 fn code(code: &Code) -> Vec<u8> {
     match code {
-        Code::Source { text, .. } | Code::Ptx(text) => text.clone().into_bytes(),
-        Code::Cubin(bytes) => bytes.strip_suffix(FOR_SPEED).unwrap_or(bytes).to_vec(),
+        Code::Source { text, .. } | Code::Virtual(text) => text.clone().into_bytes(),
+        Code::Machine(bytes) => bytes.strip_suffix(FOR_SPEED).unwrap_or(bytes).to_vec(),
         Code::Parts(parts) => parts.iter().flat_map(self::code).collect(),
     }
 }

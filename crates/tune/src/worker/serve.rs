@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use warploom_lang::Pipeline;
 use warploom_runtime::Gpu;
-use warploom_runtime::nvrtc::{self, Arch};
+use warploom_runtime::compiler;
 use warploom_target::{Device, Program};
 
 use super::bytes::Bytes;
@@ -30,7 +30,7 @@ pub(super) fn serve(assignment: &Assignment) -> io::Result<()> {
     thread::spawn(move || listen(&sender));
     let assignment = assignment.clone();
     let work = move || match (assignment.role, &assignment.fake) {
-        (Role::Compile, None) => match nvrtc::version() {
+        (Role::Compile, None) => match compiler::version() {
             Ok(_) => compile_all(&requests, &compile),
             Err(error) => answer(&Response::Unable(error.to_string())),
         },
@@ -73,7 +73,7 @@ fn hello(device: Option<Device>) -> io::Result<()> {
 }
 
 fn compile(program: &Program, device: &Device) -> Result<Compiled, Failure> {
-    compile_here(program, Arch::for_device(device)?)
+    compile_here(program, device)
 }
 
 fn compile_all(

@@ -7,3 +7,4 @@ mod landscape;
 mod measure;
 mod records;
 mod renamed;
+mod simulated;

@@ -286,7 +286,7 @@ fn a_machine_that_is_lost_ends_the_run_without_a_sample() {
 fn what_spills_is_left_out_if_that_is_asked() {
     let spilling = |program: &Program| {
         let mut compiled = no_compiler(program)?;
-        let resources = warploom_runtime::nvrtc::Resources { spill_stores: 8, ..Default::default() };
+        let resources = warploom_runtime::Resources { spill_stores: 8, ..Default::default() };
         compiled.kernels = program.kernels.iter().map(|kernel| (kernel.entry.clone(), resources)).collect();
         Ok(compiled)
     };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use warploom::codegen::export::Manifest;
 use warploom::prelude::*;
-use warploom::runtime::nvrtc;
+use warploom::runtime::compiler;
 use warploom::search::Options;
 use warploom::{ExportError, ExportOptions};
 
@@ -40,7 +40,7 @@ fn a_package_has_all_files_with_or_without_nvrtc() {
     let scheduled = blur(&Device::preset("h200").unwrap());
     let package = scheduled.export(&folder).unwrap();
     let mut expected = vec!["blur.c", "blur.cu", "blur.h", "blur.json", "blur.schedule"];
-    match nvrtc::version() {
+    match compiler::version() {
         Ok(_) => expected.extend(["blur.ptx", "blur.sm_90.cubin"]),
         Err(_) => assert!(package.notes()[0].contains("NVRTC was not found"), "{:?}", package.notes()),
     }
@@ -76,7 +76,7 @@ fn two_packages_of_one_pipeline_share_no_name_with_or_without_nvrtc() {
     );
     let targets: Vec<&str> = second.targets().map(|target| target.arch.as_str()).collect();
     assert_eq!(targets, ["sm_90", "sm_80", "sm_89"]);
-    if nvrtc::version().is_ok() {
+    if compiler::version().is_ok() {
         let code: Vec<String> = second.code.iter().map(|code| code.arch()).collect();
         assert_eq!(code, ["sm_90", "sm_89", "sm_80", "compute_80"]);
     }

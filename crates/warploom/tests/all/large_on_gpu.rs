@@ -4,11 +4,11 @@
 use std::ops::Range as Rows;
 
 use warploom::codegen::build::build;
-use warploom::codegen::cuda::{Build, describe};
+use warploom::codegen::printer::{Build, PRINTER};
 use warploom::lang::Range;
 use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::runtime::{Gpu, testing};
+use warploom::runtime::{Driver, Execute, Gpu, testing};
 use warploom::schedule::Schedule;
 
 /// Rows that are compared at each place.
@@ -45,7 +45,7 @@ fn check(gpu: &Gpu, problem: &Problem, schedule: &Schedule, image: &[u8], [width
     assert!(largest > Some(1 << 31), "{largest:?}");
     let boundary = ((1_i64 << 31) / width - ROWS / 2).clamp(0, height - ROWS);
     for build in [Build::Checking, Build::Timing] {
-        let mut executable = gpu.load(&describe(&program, build)).expect("there is room");
+        let mut executable = gpu.load(&PRINTER.describe(&program, build)).expect("there is room");
         executable.upload(0, image).expect("it fits");
         executable.poison().expect("there is a GPU");
         executable.run().expect("it runs");

@@ -1,6 +1,8 @@
-//! The direction of dependencies: which of our packages may use which, and who may use burn.
+//! The direction of dependencies: which of our packages may use which, who may use burn, and who may name CUDA.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -45,6 +47,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("training", &["warploom", "apps"]),
     ("models", &[]),
     ("benches", &["warploom", "apps"]),
+];
+
+/// The folders of the CUDA back end: its printer and its driver.
+const CUDA: &[&str] = &["crates/codegen/src/cuda/", "crates/runtime/src/cuda/"];
+
+/// Other files that name it: those that choose the back end in use, and the errors of drivers.
+const MAY_NAME_CUDA: &[&str] = &[
+    "crates/codegen/src/lib.rs",
+    "crates/codegen/src/printer.rs",
+    "crates/runtime/src/error.rs",
+    "crates/runtime/src/lib.rs",
 ];
 
 /// What breaks the table, one line each.
@@ -161,5 +174,51 @@ fn the_table_names_only_packages_that_it_has() {
     assert_eq!(known.len(), MAY_USE.len(), "a package stands twice in the table");
     for (name, may_use) in MAY_USE {
         assert!(may_use.iter().all(|used| known.contains(used)), "{name}");
+    }
+}
+
+/// Whether a line of code names items of the CUDA back end or of cudarc. Words for users, such as `--on cuda`, are others.
+fn names_cuda(line: &str) -> bool {
+    let code = line.trim_start();
+    let is_type = |rest: &str| rest.starts_with(char::is_uppercase);
+    !code.starts_with("//")
+        && (["cudarc", "cuda::", "nvrtc::"].iter().any(|path| code.contains(path))
+            || code.split("Cuda").skip(1).any(is_type))
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn nothing_but_its_printer_and_its_driver_names_cuda() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let sources = crates.chain(["apps", "training"].map(|name| root.join(name))).map(|path| path.join("src"));
+    let mut found = Vec::new();
+    for path in sources.flat_map(|folder| files(&folder)) {
+        let name = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
+        if CUDA.iter().any(|folder| name.starts_with(folder)) || MAY_NAME_CUDA.contains(&name.as_str()) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let lines = text.lines().zip(1..).filter(|(line, _)| names_cuda(line));
+        found.extend(lines.map(|(line, number)| format!("{name}:{number}: {}", line.trim())));
+    }
+    assert!(found.is_empty(), "name the back end in use instead:\n{}", found.join("\n"));
+}
+
+#[test]
+fn names_of_cuda_are_told_from_words() {
+    for line in ["use crate::cuda::Cuda;", "nvrtc::version()", "stream: &CudaStream,", "use cudarc::driver;"]
+    {
+        assert!(names_cuda(line), "{line}");
+    }
+    for line in
+        ["// cuda::Cuda prints it", "Emit::Cuda => \"cuda\",", "mod cuda_mat_mul;", "const CUDA: u32 = 1;"]
+    {
+        assert!(!names_cuda(line), "{line}");
     }
 }

@@ -154,7 +154,7 @@ fn a_blur_runs_on_buffers_of_the_host() {
 fn pipelines_are_chained_on_the_callers_stream() {
     let Some(stream) = stream("pipelines_are_chained_on_the_callers_stream") else { return };
     let backend = Backend::on(&stream).expect("there is a GPU");
-    let Backend::Cuda(gpu) = &backend else { panic!("it is one") };
+    let Backend::Gpu(gpu) = &backend else { panic!("it is one") };
     let mut blur = scheduled_blur(gpu.device()).compile_for(backend.clone()).expect("it can be compiled");
     let sharpen = scheduled_sharpen(gpu.device()).compile_for(backend.clone()).expect("it can be compiled");
 
@@ -184,7 +184,7 @@ fn host_and_device_take_turns() {
     let Some(stream) = stream("host_and_device_take_turns") else { return };
     let gpu = Gpu::on(&stream).expect("there is a GPU");
     let mut compiled =
-        scheduled_blur(gpu.device()).compile_for(Backend::Cuda(Arc::new(gpu))).expect("it compiles");
+        scheduled_blur(gpu.device()).compile_for(Backend::Gpu(Arc::new(gpu))).expect("it compiles");
     let (first, second) = (image(&whole(), 1), image(&whole(), 2));
     let source = stream.clone_htod(samples(&first)).expect("there is room");
     let mut output = poisoned(&stream);
@@ -361,7 +361,7 @@ fn own_and_borrowed_streams_live_side_by_side() {
     let Some(stream) = stream("own_and_borrowed_streams_live_side_by_side") else { return };
     let own = Arc::new(Gpu::new(0).expect("there is a GPU"));
     let scheduled = scheduled_blur(own.device());
-    let mine = scheduled.compile_for(Backend::Cuda(own.clone())).expect("it compiles");
+    let mine = scheduled.compile_for(Backend::Gpu(own.clone())).expect("it compiles");
     let theirs = scheduled.compile_for(Backend::on(&stream).expect("it is there")).expect("it compiles");
     let image = image(&whole(), 4);
     let expected = blurred(&image, 0.125);
@@ -388,7 +388,7 @@ fn the_second_time_nothing_is_compiled() {
     let (pipeline, scheduled, gpu) = (blur(), scheduled_blur(gpu.device()), Arc::new(gpu));
     let compile = |cache: Option<&Cache>| {
         let request = blur_request(&pipeline);
-        let backend = Backend::Cuda(gpu.clone());
+        let backend = Backend::Gpu(gpu.clone());
         Compiled::with_cache(pipeline.clone(), scheduled.schedule().clone(), request, backend, cache.cloned())
     };
     let image = image(&whole(), 5);
@@ -507,7 +507,7 @@ fn a_graph_is_replayed_between_eager_launches() {
 fn kernels_of_sixteen_sizes_are_kept() {
     let Some(gpu) = testing::gpu("kernels_of_sixteen_sizes_are_kept") else { return };
     let folder = std::env::temp_dir().join(format!("warploom-sizes-{}", std::process::id()));
-    let compiled = blur_in_two_kernels(Backend::Cuda(Arc::new(gpu)), Some(Cache::at(&folder)));
+    let compiled = blur_in_two_kernels(Backend::Gpu(Arc::new(gpu)), Some(Cache::at(&folder)));
     let run = |width: i64| {
         let image = image(&Region::of_extents(&[width, 20]), width);
         agree(&compiled.run(&[&image]).expect("it runs")[0], &blurred(&image, 0.125));
@@ -550,7 +550,8 @@ fn memory_that_is_not_aligned_is_accessed_element_by_element() {
         let expected = bytes[from..].iter().map(|byte| 255 - byte).take(256 * 64);
         assert!(found[to..to + 256 * 64].iter().copied().eq(expected), "from {from} to {to}");
         let program = compiled.program().expect("it is on a GPU");
-        let text = warploom::codegen::cuda::print(&program, warploom::codegen::cuda::Build::Timing);
+        let text =
+            warploom::codegen::printer::PRINTER.print(&program, warploom::codegen::printer::Build::Timing);
         assert_eq!(text.contains("wl_move<16>"), from % 16 == 0 && to % 16 == 0, "from {from} to {to}");
     }
 }

@@ -15,7 +15,8 @@ use cudarc::driver::sys::{
 use cudarc::driver::{CudaFunction, CudaStream, DriverError, result};
 use warploom_target::program::Kernel;
 
-use crate::error::{Doing, Error};
+use crate::cuda::failed::Doing;
+use crate::error::Error;
 
 /// The oldest virtual architecture with the instructions of early launches: major and minor
 /// version, in decimal.

@@ -14,6 +14,7 @@ use super::template::fill;
 use crate::cuda::names::Names;
 use crate::instance::MOST_ELEMENTS;
 use crate::ir::{BufferId, KernelId, Launch, Program, ProgramSizes, ScalarValue};
+use crate::printer::Usage;
 
 /// The functions of the C source that formulas use.
 const FUNCTIONS: [(&str, &str); 3] = [
@@ -113,7 +114,7 @@ impl<'p> Sized<'p> {
         };
         kernel.blocks = own.blocks.as_ref().map(|blocks| [0, 1, 2].map(|axis| product(&blocks[axis])));
         kernel.shared = own.shared.as_ref().map(|bytes| self.text(sizes, bytes));
-        for position in crate::cuda::sizes_of(self.program, id) {
+        for position in Usage::of(self.program, id).sizes() {
             kernel.arguments.push(Argument::Number(kernel.numbers.len()));
             kernel.numbers.push(match &own.scalars[position as usize].value {
                 ScalarValue::Formula(formula) => Number::Formula(self.text(sizes, formula)),

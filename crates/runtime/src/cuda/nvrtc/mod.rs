@@ -20,8 +20,8 @@ use warploom_target::program::Code;
 
 pub use arch::Arch;
 pub use library::DIRECTORY_VARIABLE;
-pub use log::Resources;
 
+use crate::driver::Resources;
 use crate::error::Error;
 use library::{Nvrtc, RawProgram, Status, nvrtc};
 
@@ -52,8 +52,8 @@ impl Image {
     /// The code in the form to load: machine code if there is any, otherwise PTX.
     pub fn code(&self) -> Code {
         match &self.cubin {
-            Some(cubin) => Code::Cubin(cubin.clone()),
-            None => Code::Ptx(self.ptx.clone()),
+            Some(cubin) => Code::Machine(cubin.clone()),
+            None => Code::Virtual(self.ptx.clone()),
         }
     }
 

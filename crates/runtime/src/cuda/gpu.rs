@@ -6,14 +6,16 @@ use std::sync::Arc;
 use cudarc::driver::{CudaContext, CudaStream};
 use warploom_target::{Device, Program};
 
-use crate::borrowed::borrow;
-use crate::capture;
-use crate::driver;
-use crate::error::{Doing, Error};
-use crate::executable::Executable;
-use crate::kernels::Kernels;
-use crate::memory::{DeviceBuffer, Memory};
-use crate::nvrtc::Arch;
+use crate::cuda::borrowed::borrow;
+use crate::cuda::capture;
+use crate::cuda::driver;
+use crate::cuda::executable::Executable;
+use crate::cuda::failed::Doing;
+use crate::cuda::kernels::Kernels;
+use crate::cuda::memory::{DeviceBuffer, Memory};
+use crate::cuda::nvrtc::{self, Arch};
+use crate::driver::{Compiled, Driver};
+use crate::error::Error;
 
 /// One GPU with its pool of memory, and the stream that everything runs on which is not
 /// [launched](Kernels::launch) on another one.
@@ -117,42 +119,13 @@ impl Gpu {
         Arch::for_device(&self.device)
     }
 
-    /// Loads a program: compiles it if it is source, and allocates its buffers.
-    ///
-    /// # Errors
-    ///
-    /// If the program cannot be compiled or loaded, or exceeds the GPU's limits.
-    pub fn load(&self, program: &Program) -> Result<Executable, Error> {
-        self.load_with(program, &[])
-    }
-
     /// Loads a program without memory, to be [launched](Kernels::launch) on the caller's.
     ///
     /// # Errors
     ///
-    /// As [`Gpu::load`].
+    /// If the program cannot be compiled or loaded, or exceeds the GPU's limits.
     pub fn load_kernels(&self, program: &Program) -> Result<Kernels, Error> {
         Kernels::new(self, program)
-    }
-
-    /// Loads a program whose first inputs are already on the device: `inputs[n]` is its input
-    /// number `n`. The remaining inputs belong to the program and must be
-    /// [uploaded](Executable::upload).
-    ///
-    /// # Errors
-    ///
-    /// As [`Gpu::load`], and if an input has the wrong size or was uploaded to another context.
-    pub fn load_with(&self, program: &Program, inputs: &[DeviceBuffer]) -> Result<Executable, Error> {
-        Executable::new(Kernels::new(self, program)?, inputs)
-    }
-
-    /// Copies bytes to the device, to be shared by programs in this context. `what` names them in messages.
-    ///
-    /// # Errors
-    ///
-    /// If they do not fit on the device, or the driver or an earlier kernel fails.
-    pub fn upload(&self, what: &str, data: &[u8]) -> Result<DeviceBuffer, Error> {
-        self.memory.upload(what, data)
     }
 
     /// Free and total memory in bytes. The memory that [`Gpu::kept_bytes`] counts is not free for
@@ -195,6 +168,42 @@ impl Gpu {
 
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
+    }
+}
+
+impl Driver for Gpu {
+    type Buffer = DeviceBuffer;
+    type Executable = Executable;
+
+    fn compile(program: &Program, device: &Device) -> Result<Compiled, Error> {
+        let (program, image) = nvrtc::compile_program(program, Arch::for_device(device)?)?;
+        let (kernels, time) = image.map(|image| (image.kernels, image.time)).unwrap_or_default();
+        Ok(Compiled { program, kernels, time })
+    }
+
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn upload(&self, what: &str, data: &[u8]) -> Result<DeviceBuffer, Error> {
+        self.memory.upload(what, data)
+    }
+
+    fn trim_beyond(&self, bytes: usize) -> Result<(), Error> {
+        if self.kept_bytes() > bytes { self.trim() } else { Ok(()) }
+    }
+
+    fn load_with(&self, program: &Program, inputs: &[DeviceBuffer]) -> Result<Executable, Error> {
+        Executable::new(Kernels::new(self, program)?, inputs)
+    }
+}
+
+/// The GPU of a caller's stream; see [`Gpu::on`].
+impl TryFrom<&Arc<CudaStream>> for Gpu {
+    type Error = Error;
+
+    fn try_from(stream: &Arc<CudaStream>) -> Result<Gpu, Error> {
+        Gpu::on(stream)
     }
 }
 

@@ -2,22 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-/// The resource usage of one kernel.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resources {
-    /// The number of registers per thread.
-    pub registers: u32,
-    /// Spill stores per thread, in bytes.
-    pub spill_stores: u32,
-    /// Spill loads per thread, in bytes.
-    pub spill_loads: u32,
-    /// Local memory per thread, in bytes: spills, and arrays with non-constant indices.
-    pub local_bytes: u32,
-    /// Shared memory per block that the code declares statically, in bytes.
-    pub shared_bytes: u32,
-}
+use crate::driver::Resources;
 
 /// The resource usage of each kernel by entry name, from the messages of `ptxas -v`.
 pub(super) fn resources(log: &str) -> BTreeMap<String, Resources> {

@@ -6,12 +6,13 @@ use warploom_lang::Id;
 
 use crate::ir::{ArrayId, Kernel, KernelId, Leaf, NodeId, NodeKind, Program, Stmt, every_stmt};
 
-/// What the body of a kernel uses.
-pub(super) struct Usage {
+/// What the body of a kernel uses, for the parameters of its text.
+#[derive(Debug)]
+pub struct Usage {
     /// The leaves it reads, except variables: thread, blocks, params, iterations. Each occurs once.
-    pub(super) leaves: Vec<Leaf>,
+    pub leaves: Vec<Leaf>,
     /// [`Program::loops_around`] the kernel.
-    pub(super) iteration_counts: Vec<u32>,
+    pub iteration_counts: Vec<u32>,
     written: Vec<bool>,
     /// The arrays that vectors move elements from or to.
     vectors: Vec<ArrayId>,
@@ -19,7 +20,7 @@ pub(super) struct Usage {
 
 impl Usage {
     /// Analyses one kernel of a program.
-    pub(super) fn of(program: &Program, id: KernelId) -> Usage {
+    pub fn of(program: &Program, id: KernelId) -> Usage {
         let kernel = &program.kernels[id];
         let mut walk = Walk {
             kernel,
@@ -46,22 +47,22 @@ impl Usage {
     }
 
     /// Whether the kernel stores to the array.
-    pub(super) fn is_written(&self, array: ArrayId) -> bool {
+    pub fn is_written(&self, array: ArrayId) -> bool {
         self.written[array.index()]
     }
 
     /// Whether vectors move elements from or to the array.
-    pub(super) fn is_vector(&self, array: ArrayId) -> bool {
+    pub fn is_vector(&self, array: ArrayId) -> bool {
         self.vectors.contains(&array)
     }
 
     /// Whether the kernel reads any scalar of the program.
-    pub(super) fn reads_params(&self) -> bool {
+    pub fn reads_params(&self) -> bool {
         self.leaves.iter().any(|leaf| matches!(leaf, Leaf::Param(_)))
     }
 
     /// The scalars that the kernel reads, in order.
-    pub(super) fn sizes(&self) -> Vec<u32> {
+    pub fn sizes(&self) -> Vec<u32> {
         let position = |leaf: &Leaf| match leaf {
             Leaf::Size(position) => Some(*position),
             _ => None,
@@ -70,7 +71,7 @@ impl Usage {
     }
 
     /// The loops whose iteration the kernel reads, outermost first.
-    pub(super) fn iterations(&self) -> Vec<u8> {
+    pub fn iterations(&self) -> Vec<u8> {
         let level = |leaf: &Leaf| match leaf {
             Leaf::Iteration(level) => Some(*level),
             _ => None,

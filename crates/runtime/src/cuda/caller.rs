@@ -49,6 +49,20 @@ trait Writable {
     fn address<'s>(&'s mut self, stream: &'s CudaStream) -> (u64, SyncOnDrop<'s>);
 }
 
+/// Memory of the caller with elements of one type.
+pub trait Elements {
+    /// The type of its elements.
+    type Element;
+}
+
+impl<T> Elements for CudaView<'_, T> {
+    type Element = T;
+}
+
+impl<T> Elements for CudaViewMut<'_, T> {
+    type Element = T;
+}
+
 impl<T> Readable for CudaView<'_, T> {
     fn context(&self) -> &Arc<CudaContext> {
         self.stream().context()

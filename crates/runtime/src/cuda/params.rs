@@ -6,7 +6,8 @@
 
 use cudarc::driver::{CudaStream, sys};
 
-use crate::error::{Doing, Error};
+use crate::cuda::failed::Doing;
+use crate::error::Error;
 
 /// The values on the device after everything enqueued so far has run; `None` if they are unknown.
 #[derive(Default)]

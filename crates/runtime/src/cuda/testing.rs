@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytemuck::Pod;
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DeviceRepr};
 
-use crate::caller::{DeviceBytes, DeviceBytesMut};
-use crate::error::{Doing, Error};
-use crate::gpu::Gpu;
-use crate::nvrtc;
+use crate::cuda::caller::{DeviceBytes, DeviceBytesMut};
+use crate::cuda::failed::Doing;
+use crate::cuda::gpu::Gpu;
+use crate::cuda::nvrtc;
+use crate::error::Error;
 
 /// Whether NVRTC is available.
 ///

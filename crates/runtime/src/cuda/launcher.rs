@@ -5,12 +5,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cudarc::driver::CudaStream;
 use warploom_target::program::Role;
 
-use crate::caller::{DeviceBytes, DeviceBytesMut};
-use crate::capture::{Capture, beside_captures, is_capturing};
-use crate::error::{Doing, Error};
-use crate::kernels::Kernels;
-use crate::memory::Allocation;
-use crate::workspace::{Home, Workspace};
+use crate::cuda::caller::{DeviceBytes, DeviceBytesMut};
+use crate::cuda::capture::{Capture, beside_captures, is_capturing};
+use crate::cuda::failed::Doing;
+use crate::cuda::kernels::Kernels;
+use crate::cuda::memory::Allocation;
+use crate::cuda::stream::Stream;
+use crate::cuda::workspace::{Home, Workspace};
+use crate::error::Error;
 
 /// Kernels that any number of threads and streams launch at the same time, each launch with a
 /// workspace of its own.
@@ -42,13 +44,14 @@ impl Launcher {
     /// # Errors
     ///
     /// As [`Kernels::launch`], and if there is no memory for a workspace.
-    pub fn launch(
+    pub fn launch<'s>(
         &self,
-        stream: &CudaStream,
+        stream: impl Into<Stream<'s>>,
         inputs: &[&DeviceBytes<'_>],
         outputs: &mut [&mut DeviceBytesMut<'_>],
         params: &[u32],
     ) -> Result<(), Error> {
+        let Stream(stream) = stream.into();
         let mut workspace = self.take(stream)?;
         let launched = self.kernels.launch(stream, &mut workspace, inputs, outputs, params);
         self.idle().push(workspace);

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use cudarc::driver::{CudaEvent, CudaStream};
 use warploom_target::program::Role;
 
-use crate::capture::{Capture, beside_captures};
-use crate::error::{Doing, Error};
-use crate::kernels::Loaded;
-use crate::memory::{Allocation, Memory};
-use crate::params::Params;
+use crate::cuda::capture::{Capture, beside_captures};
+use crate::cuda::failed::Doing;
+use crate::cuda::kernels::Loaded;
+use crate::cuda::memory::{Allocation, Memory};
+use crate::cuda::params::Params;
+use crate::error::Error;
 
 /// Temporaries and params of one program, made by [`Kernels::workspace`](crate::Kernels::workspace).
 ///

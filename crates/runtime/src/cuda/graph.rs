@@ -5,7 +5,8 @@ use std::sync::Arc;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstream, CUstreamCaptureMode};
 use cudarc::driver::{CudaContext, CudaGraph, CudaStream, result};
 
-use crate::error::{Doing, Error};
+use crate::cuda::failed::Doing;
+use crate::error::Error;
 
 /// Launches that the driver submits together, on any stream of their context.
 pub(crate) struct Graph {

@@ -7,8 +7,9 @@ use cudarc::nvrtc::Ptx;
 use warploom_target::Program;
 use warploom_target::program::Code;
 
-use crate::error::{Doing, Error};
-use crate::kernels::opt_in;
+use crate::cuda::failed::Doing;
+use crate::cuda::kernels::opt_in;
+use crate::error::Error;
 
 /// The kernels of a program, ready to launch. A module lives as long as its functions.
 pub(crate) fn functions(
@@ -38,9 +39,9 @@ pub(crate) fn functions(
 /// One piece of code in the form that the driver takes, or what is wrong with it.
 fn loadable(code: Code) -> Result<Ptx, &'static str> {
     match code {
-        Code::Cubin(bytes) => check_elf(&bytes).map(|()| Ptx::from_binary(bytes)),
-        Code::Ptx(text) if text.contains('\0') => Err("it contains a NUL byte"),
-        Code::Ptx(text) => Ok(Ptx::from_src(text)),
+        Code::Machine(bytes) => check_elf(&bytes).map(|()| Ptx::from_binary(bytes)),
+        Code::Virtual(text) if text.contains('\0') => Err("it contains a NUL byte"),
+        Code::Virtual(text) => Ok(Ptx::from_src(text)),
         Code::Source { .. } => Err("it is not compiled"),
         Code::Parts(_) => Err("a part of it has parts"),
     }

@@ -14,8 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cudarc::driver::sys::CUresult;
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, DriverError, result};
 
-use crate::capture::{drop_released, is_capturing};
-use crate::error::{Doing, Error};
+use crate::cuda::capture::{drop_released, is_capturing};
+use crate::cuda::failed::Doing;
+use crate::error::Error;
 
 /// Unused allocations, by size.
 #[derive(Default)]
@@ -44,7 +45,7 @@ pub(crate) struct Allocation {
     memory: Memory,
 }
 
-/// Device memory that any number of programs may read; see [`Gpu::upload`](crate::Gpu::upload).
+/// Device memory that any number of programs may read; see [`Driver::upload`](crate::Driver::upload).
 ///
 /// The memory returns to the pool when the last clone is dropped.
 #[derive(Clone)]
@@ -80,7 +81,7 @@ impl Memory {
     }
 
     /// The same while the pool's stream is being captured, by a thread that may
-    /// [allocate beside captures](crate::capture::beside_captures).
+    /// [allocate beside captures](crate::cuda::capture::beside_captures).
     pub(crate) fn allocate_in_capture(&self, what: &str, bytes: usize) -> Result<Allocation, Error> {
         self.kept_or(bytes, |size| self.fresh_in_capture(what, size))
     }

@@ -6,9 +6,10 @@ use warploom_lang::{Pipeline, Realisation, Type, Value, visible};
 use warploom_target::program::{self as target, Role, Step};
 use warploom_target::{ComputeCapability, Device};
 
+use crate::cuda::Cuda;
 use crate::cuda::names::Names;
-use crate::cuda::{Build, describe};
 use crate::ir::{BufferDecl, Program};
+use crate::printer::{Build, Printer};
 
 use super::sizes::Sized;
 use super::{c, file_stem};
@@ -273,7 +274,7 @@ impl Manifest {
         also_for: &[Device],
         program: &Program,
     ) -> Manifest {
-        let described = describe(program, Build::Timing);
+        let described = Cuda.describe(program, Build::Timing);
         let mut names = names(&described);
         let formulas = Sized::new(program, &mut names);
         let mut workspace = Workspace::default();
@@ -293,7 +294,7 @@ impl Manifest {
             hash: format!("{:032x}", pipeline.structural_hash()),
             target: Target::new(device),
             also_for: also_for.iter().map(Target::new).collect(),
-            options: Build::Timing.options(),
+            options: Cuda.options(Build::Timing),
             code: Vec::new(),
             params,
             buffers,

@@ -8,16 +8,17 @@ use cudarc::driver::{CudaFunction, CudaStream};
 use warploom_target::program::{Code, Kernel, Role};
 use warploom_target::{Device, Program};
 
-use crate::caller::{DeviceBytes, DeviceBytesMut, Place, check_places};
-use crate::capture::Capture;
-use crate::error::{Doing, Error};
-use crate::gpu::Gpu;
-use crate::launch::{self, Launches};
-use crate::load;
-use crate::memory::Memory;
-use crate::nvrtc::{self, Image};
-use crate::params;
-use crate::workspace::Workspace;
+use crate::cuda::caller::{DeviceBytes, DeviceBytesMut, Place, check_places};
+use crate::cuda::capture::Capture;
+use crate::cuda::failed::{Doing, failed};
+use crate::cuda::gpu::Gpu;
+use crate::cuda::launch::{self, Launches};
+use crate::cuda::load;
+use crate::cuda::memory::Memory;
+use crate::cuda::nvrtc::{self, Image};
+use crate::cuda::params;
+use crate::cuda::workspace::Workspace;
+use crate::error::Error;
 
 /// A loaded program without memory. Inputs and outputs, the stream and a [`Workspace`] are passed
 /// with every [launch](Kernels::launch), which changes nothing here.
@@ -70,7 +71,7 @@ impl Kernels {
             _ => (program.clone(), None),
         };
         // The driver keeps its own copy of the code.
-        let code = std::mem::replace(&mut program.code, Code::Cubin(Vec::new()));
+        let code = std::mem::replace(&mut program.code, Code::Machine(Vec::new()));
         let functions = load::functions(gpu.stream().context(), &program, code)?;
         let waits =
             functions.iter().zip(&program.kernels).map(|(function, kernel)| launch::waits(function, kernel));
@@ -347,7 +348,7 @@ impl Loaded {
         // of `DeviceBytes::at` promised. Code generation guarantees that the kernel stays in bounds,
         // and that it waits for its predecessor if it is early.
         let launched = unsafe { launch::launch(stream, function, kernel, &mut arguments, early) };
-        launched.map_err(|error| Error::driver(format!("launch kernel `{}`", kernel.entry), error))
+        launched.map_err(|error| failed(format!("launch kernel `{}`", kernel.entry), error))
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use cudarc::driver::sys::{CUcontext, CUdevice};
 use cudarc::driver::{CudaContext, result, sys};
 
-use crate::error::{Doing, Error};
+use crate::cuda::failed::Doing;
+use crate::error::Error;
 
 /// The action in error messages.
 const DOING: &str = "use the context that was given";

@@ -9,15 +9,17 @@ use cudarc::driver::sys::{
     self, CUgraph, CUstreamCaptureMode, CUstreamCaptureStatus, CUuserObject_flags, CUuserObjectRetain_flags,
 };
 
-use crate::error::{Doing, Error};
+use crate::cuda::failed::{Doing, failed};
+use crate::cuda::stream::Stream;
+use crate::error::Error;
 
 /// Whether a stream is being captured into a graph.
 ///
 /// # Errors
 ///
 /// If the driver call fails.
-pub fn is_capturing(stream: &CudaStream) -> Result<bool, Error> {
-    Ok(Capture::of(stream)?.is_some())
+pub fn is_capturing<'s>(stream: impl Into<Stream<'s>>) -> Result<bool, Error> {
+    Ok(Capture::of(stream.into().0)?.is_some())
 }
 
 /// A capture in progress.
@@ -66,7 +68,7 @@ impl Capture {
         if let Err(error) = created.result() {
             // SAFETY: there is no object that would release it.
             drop(unsafe { Box::from_raw(kept) });
-            return Err(Error::driver(doing, error));
+            return Err(failed(doing, error));
         }
         let flags = CUuserObjectRetain_flags::CU_GRAPH_USER_OBJECT_MOVE as u32;
         // SAFETY: the capture is in progress, which permits this for its graph. The only reference
@@ -75,7 +77,7 @@ impl Capture {
         if let Err(error) = moved.result() {
             // SAFETY: the reference did not move.
             let _ = unsafe { sys::cuUserObjectRelease(object, 1) };
-            return Err(Error::driver(doing, error));
+            return Err(failed(doing, error));
         }
         Ok(())
     }
