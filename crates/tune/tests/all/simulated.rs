@@ -209,7 +209,7 @@ fn candidates_are_measured_on_any_driver() {
     let expected: Vec<Vec<u8>> = workload.reference().unwrap().iter().map(bytes).collect();
     assert_eq!(machine.run(&subject, &compiled).unwrap(), expected);
     let timed = machine.time(&subject, &compiled, &TimingOptions::quick()).unwrap();
-    assert_eq!(timed.times.min, program.launches() as f64);
+    assert!((timed.times.min - program.launches() as f64).abs() < 1e-9, "{timed:?}");
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn nothing_but_its_printer_and_its_driver_names_cuda() {
     let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
     let sources = crates.chain(["apps", "training"].map(|name| root.join(name))).map(|path| path.join("src"));
     let mut found = Vec::new();
-    for path in sources.flat_map(|folder| files(&folder)) {
+    for path in sources.filter(|folder| folder.is_dir()).flat_map(|folder| files(&folder)) {
         let name = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
         if CUDA.iter().any(|folder| name.starts_with(folder)) || MAY_NAME_CUDA.contains(&name.as_str()) {
             continue;
