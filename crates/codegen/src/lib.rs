@@ -9,6 +9,7 @@
 pub mod build;
 pub mod builder;
 pub mod cuda;
+mod elementary;
 pub mod export;
 pub mod instance;
 pub mod ir;
