@@ -12,6 +12,7 @@
 pub mod build;
 pub mod builder;
 pub mod cuda;
+mod elementary;
 pub mod instance;
 pub mod ir;
 pub mod lower;

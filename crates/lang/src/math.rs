@@ -13,15 +13,17 @@ pub mod angles;
 pub mod double;
 pub mod exact;
 pub mod powers;
+mod sources;
 
 pub use angles::{acos, asin, atan, atan2, tan};
 pub use powers::{erf, exp2, expm1, log1p, log2, rsqrt};
+pub use sources::SOURCES;
 
 /// The natural logarithm of 2, as rounded for the functions here.
-pub const LN_2: f32 = 0.69314718;
+const LN_2: f32 = 0.69314718;
 
 /// Coefficients for the reduced argument of the exponential, highest power first.
-pub const EXP_SERIES: [f32; 8] = [
+const EXP_SERIES: [f32; 8] = [
     0.00031965933071842413,
     0.00119156835564003744,
     0.00848988645943932717,
@@ -34,7 +36,7 @@ pub const EXP_SERIES: [f32; 8] = [
 
 /// Coefficients for the logarithm of a mantissa, in powers of the mantissa minus 1, highest power
 /// first.
-pub const LOG_SERIES: [f32; 10] = [
+const LOG_SERIES: [f32; 10] = [
     0.05111976432738144643,
     -0.11793923497136414580,
     0.14971993724699017569,
@@ -48,7 +50,7 @@ pub const LOG_SERIES: [f32; 10] = [
 ];
 
 /// Coefficients for the reduced argument of the cheaper exponential, highest power first.
-pub const FAST_EXP_SERIES: [f32; 6] = [
+const FAST_EXP_SERIES: [f32; 6] = [
     0.01314350012789660196,
     0.03668965196652099192,
     0.16873890085469545053,
@@ -79,10 +81,16 @@ fn horner<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     chain
 }
 
-/// `2^exponent`, for exponents of normal numbers.
+/// The upper half of a product.
+#[inline]
+fn mul_high(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> 64) as u64
+}
+
+/// `2^exponent`, for exponents of normal numbers, and 0 and infinity for those next to them.
 #[inline]
 fn power_of_two(exponent: i32) -> f32 {
-    f32::from_bits(((exponent + 127) << 23) as u32)
+    f32::from_bits(((exponent + 127) as u32) << 23)
 }
 
 /// `e^x`; 0 on underflow, infinity on overflow.
@@ -93,11 +101,13 @@ pub fn exp(x: f32) -> f32 {
     let t = t - k * 1.4286067653e-6;
     let mantissa = polynomial(t, EXP_SERIES);
     let k = k as i32;
-    match k {
-        ..=-127 => 0.0,
-        128.. => f32::INFINITY,
-        _ => mantissa * power_of_two(k),
+    if k <= -127 {
+        return 0.0;
     }
+    if k >= 128 {
+        return f32::INFINITY;
+    }
+    mantissa * power_of_two(k)
 }
 
 /// Natural logarithm; -infinity for 0, NaN for negative numbers.
@@ -131,9 +141,12 @@ pub fn pow(x: f32, y: f32) -> f32 {
     if x == 0.0 {
         return if y > 0.0 { 0.0 } else { f32::INFINITY };
     }
+    if x.is_nan() {
+        return x;
+    }
     let magnitude = exp(log(x.abs()) * y);
-    if x > 0.0 || x.is_nan() {
-        return if x.is_nan() { x } else { magnitude };
+    if x > 0.0 {
+        return magnitude;
     }
     if y.floor() != y {
         return f32::NAN;
@@ -151,8 +164,8 @@ pub fn fast_exp(x: f32) -> f32 {
     let k = (x / LN_2).floor();
     let t = x - k * LN_2;
     let mantissa = polynomial(t, FAST_EXP_SERIES);
-    let biased = ((k as i32).saturating_add(127)).clamp(0, 255) as u32;
-    mantissa * f32::from_bits(biased << 23)
+    let e = (k as i32).clamp(-127, 128);
+    mantissa * power_of_two(e)
 }
 
 /// Splits an angle into a number of quarter turns and a remainder in about -π/4..π/4.
@@ -200,16 +213,15 @@ pub fn cos(x: f32) -> f32 {
 #[inline]
 pub fn tanh(x: f32) -> f32 {
     let magnitude = x.abs();
-    let value = if magnitude < 0.625 {
+    if magnitude < 0.625 {
         let square = x * x;
         let series = (((-5.704_988_7e-3 * square + 2.063_908_9e-2) * square - 5.373_971_5e-2) * square
             + 1.333_144_2e-1)
             * square
             - 3.333_328_2e-1;
         return series * square * x + x;
-    } else {
-        1.0 - 2.0 / (exp(magnitude + magnitude) + 1.0)
-    };
+    }
+    let value = 1.0 - 2.0 / (exp(magnitude + magnitude) + 1.0);
     if x < 0.0 { -value } else { value }
 }
 

@@ -11,6 +11,7 @@ use super::literal;
 use super::operand::Operand;
 use super::prelude::{Helper, Helpers};
 use super::text::{Text, level};
+use crate::elementary;
 use crate::printer::Build;
 use warploom_lang::affine::interval::{self, Interval};
 
@@ -62,37 +63,32 @@ impl Printer<'_> {
     }
 
     fn float_function(&mut self, op: UnaryOp, a: &Operand<'_>) -> Text {
-        let checking = self.build == Build::Checking;
-        let (function, ours) = match op {
-            UnaryOp::Neg => return Text::prefix("-", a.text),
-            UnaryOp::Abs => return Text::call("fabsf", [a.text]),
-            UnaryOp::Floor => return Text::call("floorf", [a.text]),
-            UnaryOp::Ceil => return Text::call("ceilf", [a.text]),
-            UnaryOp::Round => return Text::call("rintf", [a.text]),
+        match op {
+            UnaryOp::Neg => Text::prefix("-", a.text),
+            UnaryOp::Abs => Text::call("fabsf", [a.text]),
+            UnaryOp::Floor => Text::call("floorf", [a.text]),
+            UnaryOp::Ceil => Text::call("ceilf", [a.text]),
+            UnaryOp::Round => Text::call("rintf", [a.text]),
             // Correctly rounded, whatever the compiler options say about square roots.
-            UnaryOp::Sqrt if checking => return Text::call("__fsqrt_rn", [a.text]),
-            UnaryOp::Sqrt => return Text::call("sqrtf", [a.text]),
-            UnaryOp::Exp => ("expf", Helper::Exp),
-            UnaryOp::FastExp => ("__expf", Helper::FastExp),
-            UnaryOp::Log => ("logf", Helper::Log),
-            UnaryOp::Sin => ("sinf", Helper::Sin),
-            UnaryOp::Cos => ("cosf", Helper::Cos),
-            UnaryOp::Tanh => ("tanhf", Helper::Tanh),
-            UnaryOp::Atan => ("atanf", Helper::Atan),
-            UnaryOp::Asin => ("asinf", Helper::Asin),
-            UnaryOp::Acos => ("acosf", Helper::Acos),
-            UnaryOp::Tan => ("tanf", Helper::Tan),
-            UnaryOp::Rsqrt => ("rsqrtf", Helper::Rsqrt),
-            UnaryOp::Erf => ("erff", Helper::Erf),
-            UnaryOp::Log1p => ("log1pf", Helper::Log1p),
-            UnaryOp::Expm1 => ("expm1f", Helper::Expm1),
-            UnaryOp::Exp2 => ("exp2f", Helper::Exp2),
-            UnaryOp::Log2 => ("log2f", Helper::Log2),
-            UnaryOp::Not | UnaryOp::IsNan | UnaryOp::Popcount | UnaryOp::LeadingZeros => {
-                unreachable!("{} gives no float", op.name())
-            }
+            UnaryOp::Sqrt if self.build == Build::Checking => Text::call("__fsqrt_rn", [a.text]),
+            UnaryOp::Sqrt => Text::call("sqrtf", [a.text]),
+            op => self.elementary(op.name(), Type::F32, [a]),
+        }
+    }
+
+    /// An elementary function: our own, or that of the hardware.
+    fn elementary<const N: usize>(&mut self, name: &str, ty: Type, operands: [&Operand<'_>; N]) -> Text {
+        if self.build == Build::Checking {
+            let number = elementary::find(name, ty);
+            let number = number.unwrap_or_else(|| unreachable!("{name} is not defined on {ty}"));
+            return self.helper(Helper::Elementary(number), operands);
+        }
+        let function = match (name, ty) {
+            ("fast_exp", _) => "__expf".to_owned(),
+            (name, Type::F64) => name.to_owned(),
+            (name, _) => format!("{name}f"),
         };
-        if checking { self.helper(ours, [a]) } else { Text::call(function, [a.text]) }
+        Text::call(&function, operands.map(|operand| operand.text))
     }
 
     fn float_binary(&mut self, op: BinaryOp, a: &Operand<'_>, b: &Operand<'_>) -> Text {
@@ -105,30 +101,21 @@ impl Printer<'_> {
             BinaryOp::Max => Text::call("fmaxf", [a.text, b.text]),
             BinaryOp::Absd => Text::call("fabsf", [&Text::infix(level::SUM, a.text, "-", b.text)]),
             BinaryOp::Mod => self.helper(Helper::ModFloat, [a, b]),
-            BinaryOp::Pow if self.build == Build::Checking => self.helper(Helper::Pow, [a, b]),
-            BinaryOp::Pow => Text::call("powf", [a.text, b.text]),
-            BinaryOp::Atan2 if self.build == Build::Checking => self.helper(Helper::Atan2, [a, b]),
-            BinaryOp::Atan2 => Text::call("atan2f", [a.text, b.text]),
+            BinaryOp::Pow | BinaryOp::Atan2 => self.elementary(op.name(), Type::F32, [a, b]),
             _ => unreachable!("{} is not defined on floats", op.name()),
         }
     }
 
     fn double_function(&mut self, op: UnaryOp, a: &Operand<'_>) -> Text {
-        let (function, ours) = match op {
-            UnaryOp::Neg => return Text::prefix("-", a.text),
-            UnaryOp::Abs => return Text::call("fabs", [a.text]),
-            UnaryOp::Floor => return Text::call("floor", [a.text]),
-            UnaryOp::Ceil => return Text::call("ceil", [a.text]),
-            UnaryOp::Round => return Text::call("rint", [a.text]),
-            UnaryOp::Sqrt => return Text::call("sqrt", [a.text]),
-            UnaryOp::Exp => ("exp", Helper::ExpDouble),
-            UnaryOp::Log => ("log", Helper::LogDouble),
-            UnaryOp::Sin => ("sin", Helper::SinDouble),
-            UnaryOp::Cos => ("cos", Helper::CosDouble),
-            UnaryOp::Tanh => ("tanh", Helper::TanhDouble),
-            _ => unreachable!("{} is not defined on f64", op.name()),
-        };
-        if self.build == Build::Checking { self.helper(ours, [a]) } else { Text::call(function, [a.text]) }
+        match op {
+            UnaryOp::Neg => Text::prefix("-", a.text),
+            UnaryOp::Abs => Text::call("fabs", [a.text]),
+            UnaryOp::Floor => Text::call("floor", [a.text]),
+            UnaryOp::Ceil => Text::call("ceil", [a.text]),
+            UnaryOp::Round => Text::call("rint", [a.text]),
+            UnaryOp::Sqrt => Text::call("sqrt", [a.text]),
+            op => self.elementary(op.name(), Type::F64, [a]),
+        }
     }
 
     fn double_binary(&mut self, op: BinaryOp, a: &Operand<'_>, b: &Operand<'_>) -> Text {
@@ -137,8 +124,7 @@ impl Printer<'_> {
             BinaryOp::Max => Text::call("fmax", [a.text, b.text]),
             BinaryOp::Absd => Text::call("fabs", [&Text::infix(level::SUM, a.text, "-", b.text)]),
             BinaryOp::Mod => self.helper(Helper::ModDouble, [a, b]),
-            BinaryOp::Pow if self.build == Build::Checking => self.helper(Helper::PowDouble, [a, b]),
-            BinaryOp::Pow => Text::call("pow", [a.text, b.text]),
+            BinaryOp::Pow => self.elementary(op.name(), Type::F64, [a, b]),
             _ => self.float_binary(op, a, b),
         }
     }

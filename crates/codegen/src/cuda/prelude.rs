@@ -1,15 +1,16 @@
 //! Helper functions that precede the kernels. Only those that are called are emitted.
 //!
-//! The elementary functions follow [`warploom_lang::math`] operation by operation. Compiled without
+//! The elementary functions are those of [`warploom_lang::math`], operation by operation. Compiled without
 //! fused multiply-adds, they give the same bits.
 
-use std::fmt::Write;
+use std::collections::BTreeSet;
 
 use warploom_lang::Type;
 
-use super::elementary::{self, angles, double, powers};
+use super::elementary::{self, Definition};
 use super::text::c_type;
 use super::{convert, half, wide};
+use crate::elementary::functions;
 use crate::ir::AtomicOp;
 
 /// A helper function that kernels may call.
@@ -36,35 +37,6 @@ pub(super) enum Helper {
     AbsdInt,
     /// Absolute difference of `unsigned`.
     AbsdUnsigned,
-    Exp,
-    /// The cheaper approximation of the exponential.
-    FastExp,
-    Log,
-    Pow,
-    /// Range reduction to quarter turns and the two series that sine and cosine share.
-    Turns,
-    Sin,
-    Cos,
-    Tanh,
-    /// The arc tangent of a number in 0..=1.
-    AtanSeries,
-    Atan,
-    Atan2,
-    /// What the series of the arc sine adds to its first term.
-    AsinTail,
-    Asin,
-    Acos,
-    /// Exact range reduction of angles of any size.
-    Reduced,
-    Tan,
-    Rsqrt,
-    Exp2,
-    Expm1,
-    /// Exponent and mantissa of a normal number.
-    Split,
-    Log2,
-    Log1p,
-    Erf,
     IsNan,
     /// Operations on integers of 64 bits, as those of 32 bits.
     DivWide,
@@ -95,29 +67,21 @@ pub(super) enum Helper {
     /// Functions of `double`.
     ModDouble,
     IsNanDouble,
-    /// Sums and products of `double`s with their rounding errors.
-    Pairs,
-    ExpDouble,
-    SplitDouble,
-    LogDouble,
-    PowDouble,
-    TurnsDouble,
-    SinDouble,
-    CosDouble,
-    TanhDouble,
     /// Asynchronous copies of 4, 8 and 16 bytes from global to shared memory.
     Copy,
     CopyWide,
     CopyWidest,
     /// A move of adjacent elements with one access.
     Move,
+    /// The elementary function with this number.
+    Elementary(usize),
     /// An atomic that the hardware lacks, as a compare-and-swap loop.
     Atomic(AtomicOp, Type),
 }
 
 impl Helper {
-    /// All helpers except atomics, each after those it calls.
-    const ALL: [Helper; 71] = [
+    /// All helpers except elementary functions and atomics, each after those it calls.
+    const ALL: [Helper; 39] = [
         Helper::AwaitPrevious,
         Helper::After,
         Helper::DivInt,
@@ -129,29 +93,6 @@ impl Helper {
         Helper::NegShort,
         Helper::AbsdInt,
         Helper::AbsdUnsigned,
-        Helper::Exp,
-        Helper::FastExp,
-        Helper::Log,
-        Helper::Pow,
-        Helper::Turns,
-        Helper::Sin,
-        Helper::Cos,
-        Helper::Tanh,
-        Helper::AtanSeries,
-        Helper::Atan,
-        Helper::Atan2,
-        Helper::AsinTail,
-        Helper::Asin,
-        Helper::Acos,
-        Helper::Reduced,
-        Helper::Tan,
-        Helper::Rsqrt,
-        Helper::Exp2,
-        Helper::Expm1,
-        Helper::Split,
-        Helper::Log2,
-        Helper::Log1p,
-        Helper::Erf,
         Helper::IsNan,
         Helper::DivWide,
         Helper::DivWideUnsigned,
@@ -176,15 +117,6 @@ impl Helper {
         Helper::OddWideUnsigned,
         Helper::ModDouble,
         Helper::IsNanDouble,
-        Helper::Pairs,
-        Helper::ExpDouble,
-        Helper::SplitDouble,
-        Helper::LogDouble,
-        Helper::PowDouble,
-        Helper::TurnsDouble,
-        Helper::SinDouble,
-        Helper::CosDouble,
-        Helper::TanhDouble,
         Helper::Copy,
         Helper::CopyWide,
         Helper::CopyWidest,
@@ -201,29 +133,6 @@ impl Helper {
             Helper::Abs => "wl_abs",
             Helper::NegShort => "wl_neg_short",
             Helper::AbsdInt | Helper::AbsdUnsigned => "wl_absd",
-            Helper::Exp => "wl_exp",
-            Helper::FastExp => "wl_fast_exp",
-            Helper::Log => "wl_log",
-            Helper::Pow => "wl_pow",
-            Helper::Turns => "wl_turns",
-            Helper::Sin => "wl_sin",
-            Helper::Cos => "wl_cos",
-            Helper::Tanh => "wl_tanh",
-            Helper::AtanSeries => "wl_atan_series",
-            Helper::Atan => "wl_atan",
-            Helper::Atan2 => "wl_atan2",
-            Helper::AsinTail => "wl_asin_tail",
-            Helper::Asin => "wl_asin",
-            Helper::Acos => "wl_acos",
-            Helper::Reduced => "wl_reduced",
-            Helper::Tan => "wl_tan",
-            Helper::Rsqrt => "wl_rsqrt",
-            Helper::Exp2 => "wl_exp2",
-            Helper::Expm1 => "wl_expm1",
-            Helper::Split => "wl_split",
-            Helper::Log2 => "wl_log2",
-            Helper::Log1p => "wl_log1p",
-            Helper::Erf => "wl_erf",
             Helper::IsNan => "wl_is_nan",
             Helper::DivWide => "wl_div",
             Helper::DivWideUnsigned => "wl_div",
@@ -248,19 +157,11 @@ impl Helper {
             Helper::OddWideUnsigned => "wl_odd",
             Helper::ModDouble => "wl_mod",
             Helper::IsNanDouble => "wl_is_nan",
-            Helper::Pairs => "wl_sum",
-            Helper::ExpDouble => "wl_exp",
-            Helper::SplitDouble => "wl_split",
-            Helper::LogDouble => "wl_log",
-            Helper::PowDouble => "wl_pow",
-            Helper::TurnsDouble => "wl_turns",
-            Helper::SinDouble => "wl_sin",
-            Helper::CosDouble => "wl_cos",
-            Helper::TanhDouble => "wl_tanh",
             Helper::Copy => "wl_copy4",
             Helper::CopyWide => "wl_copy8",
             Helper::CopyWidest => "wl_copy16",
             Helper::Move => "wl_move",
+            Helper::Elementary(number) => elementary::name(number),
             Helper::Atomic(AtomicOp::Add, _) => "wl_atomic_add",
             Helper::Atomic(AtomicOp::Min, _) => "wl_atomic_min",
             Helper::Atomic(AtomicOp::Max, _) => "wl_atomic_max",
@@ -271,24 +172,12 @@ impl Helper {
     }
 
     /// The helpers that this one calls.
-    fn needs(self) -> &'static [Helper] {
+    fn needs(self) -> Vec<Helper> {
         match self {
-            Helper::Pow => &[Helper::Exp, Helper::Log],
-            Helper::Sin | Helper::Cos => &[Helper::Turns],
-            Helper::Tanh => &[Helper::Exp],
-            Helper::Atan | Helper::Atan2 => &[Helper::AtanSeries],
-            Helper::Asin | Helper::Acos => &[Helper::AsinTail],
-            Helper::Tan => &[Helper::Reduced],
-            Helper::Log2 | Helper::Log1p => &[Helper::Split],
-            Helper::Erf => &[Helper::Exp2],
-            Helper::F16 => &[Helper::F16Bits, Helper::F16Value],
-            Helper::BF16 => &[Helper::BF16Bits, Helper::BF16Value],
-            Helper::LogDouble => &[Helper::SplitDouble],
-            Helper::PowDouble => &[Helper::Pairs, Helper::SplitDouble, Helper::ExpDouble],
-            Helper::TurnsDouble => &[Helper::Pairs],
-            Helper::SinDouble | Helper::CosDouble => &[Helper::TurnsDouble],
-            Helper::TanhDouble => &[Helper::ExpDouble],
-            _ => &[],
+            Helper::F16 => vec![Helper::F16Bits, Helper::F16Value],
+            Helper::BF16 => vec![Helper::BF16Bits, Helper::BF16Value],
+            Helper::Elementary(number) => elementary::definition(number).helpers,
+            _ => Vec::new(),
         }
     }
 
@@ -305,29 +194,6 @@ impl Helper {
             Helper::NegShort => NEG_SHORT.to_string(),
             Helper::AbsdInt => ABSD_INT.to_string(),
             Helper::AbsdUnsigned => ABSD_UNSIGNED.to_string(),
-            Helper::Exp => elementary::exp(),
-            Helper::FastExp => elementary::fast_exp(),
-            Helper::Log => elementary::log(),
-            Helper::Pow => elementary::POW.to_string(),
-            Helper::Turns => elementary::turns(),
-            Helper::Sin => elementary::SIN.to_string(),
-            Helper::Cos => elementary::COS.to_string(),
-            Helper::Tanh => elementary::tanh(),
-            Helper::AtanSeries => angles::atan_series(),
-            Helper::Atan => angles::atan(),
-            Helper::Atan2 => angles::atan2(),
-            Helper::AsinTail => angles::asin_tail(),
-            Helper::Asin => angles::asin(),
-            Helper::Acos => angles::acos(),
-            Helper::Reduced => angles::reduced(),
-            Helper::Tan => angles::tan(),
-            Helper::Rsqrt => powers::RSQRT.to_string(),
-            Helper::Exp2 => powers::exp2(),
-            Helper::Expm1 => powers::expm1(),
-            Helper::Split => powers::split(),
-            Helper::Log2 => powers::log2(),
-            Helper::Log1p => powers::log1p(),
-            Helper::Erf => powers::erf(),
             Helper::IsNan => IS_NAN.to_string(),
             Helper::DivWide => wide::DIV.to_string(),
             Helper::DivWideUnsigned => wide::DIV_UNSIGNED.to_string(),
@@ -352,20 +218,12 @@ impl Helper {
             Helper::OddWideUnsigned => half::ODD_WIDE_UNSIGNED.to_string(),
             Helper::ModDouble => MOD_DOUBLE.to_string(),
             Helper::IsNanDouble => IS_NAN_DOUBLE.to_string(),
-            Helper::Pairs => double::PAIRS.to_string(),
-            Helper::ExpDouble => double::exp(),
-            Helper::SplitDouble => double::split(),
-            Helper::LogDouble => double::log(),
-            Helper::PowDouble => double::pow(),
-            Helper::TurnsDouble => double::turns(),
-            Helper::SinDouble => double::SIN.to_string(),
-            Helper::CosDouble => double::COS.to_string(),
-            Helper::TanhDouble => double::tanh(),
             Helper::Copy => copy(self, "ca", 4),
             Helper::CopyWide => copy(self, "ca", 8),
             // Only these can pass by the L1 cache.
             Helper::CopyWidest => copy(self, "cg", 16),
             Helper::Move => MOVE.to_string(),
+            Helper::Elementary(number) => elementary::definition(number).text,
             Helper::Atomic(op, ty) => atomic(op, ty),
         }
     }
@@ -382,18 +240,29 @@ impl Helpers {
     pub(super) fn insert(&mut self, helper: Helper) {
         if !self.used.contains(&helper) {
             self.used.push(helper);
-            helper.needs().iter().for_each(|&needed| self.insert(needed));
+            helper.needs().into_iter().for_each(|needed| self.insert(needed));
         }
+    }
+
+    /// The helpers that were added.
+    pub(super) fn used(self) -> Vec<Helper> {
+        self.used
     }
 
     /// Prints the helpers in an order that does not depend on the order of their use.
     pub(super) fn text(&self) -> String {
+        let is_used = |helper: &Helper| self.used.contains(helper);
+        let numbers = (0..functions().len()).filter(|number| is_used(&Helper::Elementary(*number)));
+        let elementary: Vec<Definition> = numbers.map(elementary::definition).collect();
+        let tuples: BTreeSet<&str> =
+            elementary.iter().flat_map(|function| &function.tuples).map(String::as_str).collect();
+        let tuples = tuples.into_iter().collect::<Vec<_>>().join("\n");
         let atomics = AtomicOp::ALL.into_iter().flat_map(|op| Type::ALL.map(|ty| Helper::Atomic(op, ty)));
-        let all = Helper::ALL.into_iter().chain(atomics);
-        all.filter(|helper| self.used.contains(helper)).fold(String::new(), |mut text, helper| {
-            let _ = writeln!(text, "{}\n", helper.text().trim_end());
-            text
-        })
+        let texts = (Helper::ALL.into_iter().filter(is_used).map(Helper::text))
+            .chain([tuples])
+            .chain(elementary.iter().map(|function| function.text.clone()))
+            .chain(atomics.filter(is_used).map(Helper::text));
+        texts.filter(|text| !text.is_empty()).map(|text| text.trim_end().to_owned() + "\n\n").collect()
     }
 }
 

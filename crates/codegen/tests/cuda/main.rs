@@ -4,6 +4,7 @@
 
 mod addresses;
 mod chain;
+mod elementary;
 mod gpu;
 mod large;
 mod lines;

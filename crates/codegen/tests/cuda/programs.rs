@@ -365,8 +365,12 @@ pub fn cases(ty: Type) -> Vec<Case> {
 
 /// All [`cases`] of a type on `count` pairs of values: the bits of every result, case after case.
 pub fn operations(ty: Type, count: usize) -> Program {
+    of_cases(ty, &cases(ty), count)
+}
+
+/// Some [`cases`] of a type.
+pub fn of_cases(ty: Type, cases: &[Case], count: usize) -> Program {
     let mut program = RawProgram::new(&format!("operations on {ty}"));
-    let cases = cases(ty);
     let (a, b) = (program.input("a", ty, count), program.input("b", ty, count));
     let bits = program.output("bits", Type::U64, count * cases.len());
     let mut kernel = program.kernel(ty.name(), [count.div_ceil(64) as u32, 1, 1], 64);

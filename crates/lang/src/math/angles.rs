@@ -1,18 +1,18 @@
 //! Tangent and the inverse trigonometric functions.
 
-use super::{horner, power_of_two};
+use super::{horner, mul_high, power_of_two};
 
 /// π.
-pub const PI: f32 = 3.141_592_7;
+const PI: f32 = 3.141_592_7;
 /// What [`PI`] lacks.
-pub const PI_LOW: f32 = -8.742_278e-8;
+const PI_LOW: f32 = -8.742_278e-8;
 /// π/2.
-pub const HALF_PI: f32 = 1.570_796_4;
+const HALF_PI: f32 = 1.570_796_4;
 /// What [`HALF_PI`] lacks.
-pub const HALF_PI_LOW: f32 = -4.371_139e-8;
+const HALF_PI_LOW: f32 = -4.371_139e-8;
 
 /// `(atan(t) / t - 1) / t²` in powers of `t²`, highest first, for `t` in 0..=1.
-pub const ATAN_SERIES: [f32; 9] = [
+const ATAN_SERIES: [f32; 9] = [
     -0.0017821442,
     0.010866271,
     -0.031093534,
@@ -25,21 +25,21 @@ pub const ATAN_SERIES: [f32; 9] = [
 ];
 
 /// `(asin(t) / t - 1) / t²` in powers of `t²`, highest first, for `t` in 0..=0.5.
-pub const ASIN_SERIES: [f32; 5] = [0.042158306, 0.024184778, 0.04546915, 0.074953094, 0.16666752];
+const ASIN_SERIES: [f32; 5] = [0.042158306, 0.024184778, 0.04546915, 0.074953094, 0.16666752];
 
 /// `(tan(t) / t - 1) / t²` in powers of `t²`, highest first, for `t` in 0..=π/4.
-pub const TAN_SERIES: [f32; 7] =
+const TAN_SERIES: [f32; 7] =
     [0.004372355, 9.880833e-05, 0.01082711, 0.021286292, 0.054058906, 0.13332675, 0.3333335];
 
 /// The bits of 2/π after 32 zeros.
-pub const TWO_OVER_PI: [u32; 8] =
+const TWO_OVER_PI: [u32; 8] =
     [0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041, 0xfe51_63ab];
 
 /// π/2 times 2^63.
-pub const HALF_PI_FIXED: u64 = 0xc90f_daa2_2168_c235;
+const HALF_PI_FIXED: u64 = 0xc90f_daa2_2168_c235;
 
 /// Angles up to this one, just below π/4, are their own remainder.
-pub const QUARTER_PI: f32 = 0.785_398_1;
+const QUARTER_PI: f32 = 0.785_398_1;
 
 /// The arc tangent of a number in 0..=1.
 #[inline]
@@ -74,11 +74,13 @@ pub fn atan2(y: f32, x: f32) -> f32 {
         low / high
     };
     let angle = atan_series(ratio);
-    let angle = match (steep, x.is_sign_negative()) {
-        (false, false) => angle,
-        (false, true) => PI - (angle - PI_LOW),
-        (true, false) => HALF_PI - (angle - HALF_PI_LOW),
-        (true, true) => HALF_PI + (angle + HALF_PI_LOW),
+    let negative = x.is_sign_negative();
+    let angle = if steep {
+        if negative { HALF_PI + (angle + HALF_PI_LOW) } else { HALF_PI - (angle - HALF_PI_LOW) }
+    } else if negative {
+        PI - (angle - PI_LOW)
+    } else {
+        angle
     };
     angle.copysign(y)
 }
@@ -115,6 +117,13 @@ pub fn acos(x: f32) -> f32 {
     if x > 0.0 { 2.0 * (root + tail) } else { PI - 2.0 * (root + (tail - HALF_PI_LOW)) }
 }
 
+/// 32 bits of 2/π, from a bit of a word on.
+#[inline]
+fn digits(word: u32, shift: u32) -> u64 {
+    let pair = (u64::from(TWO_OVER_PI[word as usize]) << 32) | u64::from(TWO_OVER_PI[word as usize + 1]);
+    (pair << shift) >> 32
+}
+
 /// Splits a finite angle above π/4 into a number of quarter turns, modulo 4, and a remainder in
 /// about -π/4..=π/4 as a sum of two floats. Integers make it exact for angles of any size.
 #[inline]
@@ -123,25 +132,22 @@ fn reduced(a: f32) -> (u32, f32, f32) {
     let mantissa = u64::from((bits & 0x7f_ffff) | 0x80_0000);
     // Bits of 2/π before this one contribute whole turns.
     let start = (bits >> 23) - 120;
-    let (word, shift) = ((start >> 5) as usize, start & 31);
-    let window = |i: usize| {
-        let pair = (u64::from(TWO_OVER_PI[word + i]) << 32) | u64::from(TWO_OVER_PI[word + i + 1]);
-        (pair << shift) >> 32
-    };
-    let low = mantissa * window(2);
-    let middle = mantissa * window(1) + (low >> 32);
-    let high = mantissa * window(0) + (middle >> 32);
+    let (word, shift) = (start >> 5, start & 31);
+    let low = mantissa * digits(word + 2, shift);
+    let middle = mantissa * digits(word + 1, shift) + (low >> 32);
+    let high = mantissa * digits(word, shift) + (middle >> 32);
     // Quarter turns times 2^62, modulo 4.
     let turns = (high << 32) | (middle & 0xffff_ffff);
-    let fraction = ((turns << 2) | ((low >> 30) & 3)) as i64;
-    let quarter = (turns >> 62) as u32 + u32::from(fraction < 0);
-    let magnitude = fraction.unsigned_abs();
+    let fraction = (turns << 2) | ((low >> 30) & 3);
+    let negative = fraction >> 63 != 0;
+    let magnitude = if negative { fraction.wrapping_neg() } else { fraction };
     let zeros = (magnitude | 1).leading_zeros();
-    let product = ((u128::from(magnitude << zeros) * u128::from(HALF_PI_FIXED)) >> 64) as u64;
+    let product = mul_high(magnitude << zeros, HALF_PI_FIXED);
     // The upper 24 bits of 63, and the others.
     let first = product & !0xff_ffff_ffff;
     let scale = power_of_two(-63 - zeros as i32);
-    let scale = if fraction < 0 { -scale } else { scale };
+    let scale = if negative { -scale } else { scale };
+    let quarter = (turns >> 62) as u32 + u32::from(negative);
     (quarter, first as f32 * scale, (product - first) as f32 * scale)
 }
 

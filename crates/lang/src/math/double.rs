@@ -4,18 +4,20 @@
 //! Where one `f64` is not enough, a number is the sum of two, the second below half a unit in the
 //! last place of the first.
 
+use super::mul_high;
+
 /// The natural logarithm of 2 in three parts. Products of the first two with an exponent are exact.
-pub const LN_2: [f64; 3] = [0.6931471803691238, 1.9082149292687043e-10, 1.8835029794789685e-22];
+const LN_2: [f64; 3] = [0.6931471803691238, 1.9082149292687043e-10, 1.8835029794789685e-22];
 
 /// π/2 in four parts. Products of the first three with integers below 2^20 are exact.
-pub const HALF_PI: [f64; 4] =
+const HALF_PI: [f64; 4] =
     [1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32];
 
 /// π/2, and what its rounding lost.
-pub const QUARTER: [f64; 2] = [std::f64::consts::FRAC_PI_2, 6.123233995736766e-17];
+const QUARTER: [f64; 2] = [std::f64::consts::FRAC_PI_2, 6.123233995736766e-17];
 
 /// The digits of 2/π after the binary point, after one word of zeros.
-pub const TWO_OVER_PI: [u64; 21] = [
+const TWO_OVER_PI: [u64; 21] = [
     0,
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,
@@ -40,10 +42,10 @@ pub const TWO_OVER_PI: [u64; 21] = [
 ];
 
 /// From here on, an angle is reduced with as many digits of 2/π as it needs.
-pub const LARGE_ANGLE: f64 = 1_048_576.0;
+const LARGE_ANGLE: f64 = 1_048_576.0;
 
 /// Coefficients of `(e^x - 1 - x) / x^2`, highest power first: 1/14! to 1/2!.
-pub const EXP_SERIES: [f64; 13] = [
+const EXP_SERIES: [f64; 13] = [
     1.0 / 87_178_291_200.0,
     1.0 / 6_227_020_800.0,
     1.0 / 479_001_600.0,
@@ -60,7 +62,7 @@ pub const EXP_SERIES: [f64; 13] = [
 ];
 
 /// Coefficients of `2 * (atanh(s) / s - 1)` in powers of `s^2`, highest power first: 2/25 to 2/3.
-pub const LOG_SERIES: [f64; 12] = [
+const LOG_SERIES: [f64; 12] = [
     2.0 / 25.0,
     2.0 / 23.0,
     2.0 / 21.0,
@@ -76,14 +78,14 @@ pub const LOG_SERIES: [f64; 12] = [
 ];
 
 /// 2/3, rounded.
-pub const TWO_THIRDS: f64 = 2.0 / 3.0;
+const TWO_THIRDS: f64 = 2.0 / 3.0;
 /// What the rounding of 2/3 lost.
-pub const TWO_THIRDS_REST: f64 = 3.700743415417188e-17;
+const TWO_THIRDS_REST: f64 = 3.700743415417188e-17;
 /// What the rounding of 2/5 lost.
-pub const TWO_FIFTHS_REST: f64 = -2.220446049250313e-17;
+const TWO_FIFTHS_REST: f64 = -2.220446049250313e-17;
 
 /// Coefficients of `(sin(x) / x - 1) / x^2` in powers of `x^2`, highest power first: 1/17! to -1/3!.
-pub const SIN_SERIES: [f64; 8] = [
+const SIN_SERIES: [f64; 8] = [
     1.0 / 355_687_428_096_000.0,
     -1.0 / 1_307_674_368_000.0,
     1.0 / 6_227_020_800.0,
@@ -95,7 +97,7 @@ pub const SIN_SERIES: [f64; 8] = [
 ];
 
 /// Coefficients of `(cos(x) - 1 + x^2 / 2) / x^4` in powers of `x^2`, highest power first: -1/18! to 1/4!.
-pub const COS_SERIES: [f64; 8] = [
+const COS_SERIES: [f64; 8] = [
     -1.0 / 6_402_373_705_728_000.0,
     1.0 / 20_922_789_888_000.0,
     -1.0 / 87_178_291_200.0,
@@ -106,19 +108,16 @@ pub const COS_SERIES: [f64; 8] = [
     1.0 / 24.0,
 ];
 
-/// The depth of the continued fraction of the hyperbolic tangent.
-pub const TANH_DEPTH: i32 = 10;
-
 /// A polynomial, highest power first.
 #[inline]
-fn polynomial(x: f64, coefficients: &[f64]) -> f64 {
+fn horner(x: f64, coefficients: &[f64]) -> f64 {
     coefficients.iter().skip(1).fold(coefficients[0], |sum, c| sum * x + c)
 }
 
 /// `2^exponent`, for exponents of normal numbers.
 #[inline]
-fn power_of_two(exponent: i32) -> f64 {
-    f64::from_bits(((i64::from(exponent) + 1023) << 52) as u64)
+fn double_power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 /// A sum and its rounding error.
@@ -141,22 +140,23 @@ fn halves(a: f64) -> (f64, f64) {
 #[inline]
 fn two_product(a: f64, b: f64) -> (f64, f64) {
     let product = a * b;
-    let ((a1, a2), (b1, b2)) = (halves(a), halves(b));
+    let (a1, a2) = halves(a);
+    let (b1, b2) = halves(b);
     (product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2)
 }
 
 /// The product of two sums of two.
 #[inline]
-fn product((a, a2): (f64, f64), (b, b2): (f64, f64)) -> (f64, f64) {
-    let (high, low) = two_product(a, b);
-    two_sum(high, low + (a * b2 + a2 * b))
+fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    let (high, low) = two_product(a.0, b.0);
+    two_sum(high, low + (a.0 * b.1 + a.1 * b.0))
 }
 
 /// The sum of two sums of two.
 #[inline]
-fn sum((a, a2): (f64, f64), (b, b2): (f64, f64)) -> (f64, f64) {
-    let (high, low) = two_sum(a, b);
-    two_sum(high, low + (a2 + b2))
+fn sum(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    let (high, low) = two_sum(a.0, b.0);
+    two_sum(high, low + (a.1 + b.1))
 }
 
 /// `e^(x + rest)`; 0 on underflow, infinity on overflow.
@@ -170,10 +170,10 @@ fn exp_of(x: f64, rest: f64) -> f64 {
     }
     let k = (x * std::f64::consts::LOG2_E).round_ties_even();
     let t = ((x - k * LN_2[0]) - k * LN_2[1]) + rest;
-    let value = 1.0 + (t + t * t * polynomial(t, &EXP_SERIES));
+    let value = 1.0 + (t + t * t * horner(t, &EXP_SERIES));
     let k = k as i32;
-    let first = k / 2;
-    value * power_of_two(first) * power_of_two(k - first)
+    let first = k >> 1;
+    value * double_power_of_two(first) * double_power_of_two(k - first)
 }
 
 /// `e^x`; 0 on underflow, infinity on overflow.
@@ -189,11 +189,8 @@ fn split(x: f64) -> (f64, f64) {
     let bits = x.to_bits();
     let mantissa = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
     let exponent = (bits >> 52) as i32 - 1023 + shift;
-    if mantissa > std::f64::consts::SQRT_2 {
-        (f64::from(exponent + 1), mantissa * 0.5)
-    } else {
-        (f64::from(exponent), mantissa)
-    }
+    let large = mantissa > std::f64::consts::SQRT_2;
+    (f64::from(if large { exponent + 1 } else { exponent }), if large { mantissa * 0.5 } else { mantissa })
 }
 
 /// Natural logarithm; -infinity for 0, NaN for negative numbers.
@@ -213,7 +210,7 @@ pub fn log(x: f64) -> f64 {
     let s = f / (2.0 + f);
     let z = s * s;
     let half = 0.5 * f * f;
-    let series = s * (half + z * polynomial(z, &LOG_SERIES));
+    let series = s * (half + z * horner(z, &LOG_SERIES));
     k * LN_2[0] - ((half - (series + k * LN_2[1])) - f)
 }
 
@@ -228,13 +225,34 @@ fn precise_log(x: f64) -> (f64, f64) {
     let s = two_sum(s, ((f - back) - error - s * sum_low) / sum_high);
     let z = product(s, s);
     // 2/3 and 2/5 with their rounding errors; the rest of the series is small enough for one number.
-    let tail = z.0 * polynomial(z.0, &LOG_SERIES[..10]);
+    let tail = z.0 * horner(z.0, &LOG_SERIES[..10]);
     let series = sum((0.4, TWO_FIFTHS_REST), (tail, 0.0));
     let series = sum((TWO_THIRDS, TWO_THIRDS_REST), product(z, series));
     let series = product(product(s, z), series);
     let mantissa = sum((2.0 * s.0, 2.0 * s.1), series);
     let exponent = two_sum(k * LN_2[0], k * LN_2[1]);
     sum(sum(exponent, (k * LN_2[2], 0.0)), mantissa)
+}
+
+/// `x^y` for numbers that are none of the special cases of [`pow`], and a positive `x`.
+#[inline]
+fn power_of_magnitude(x: f64, y: f64) -> f64 {
+    if x == 1.0 {
+        return 1.0;
+    }
+    if x == 0.0 || x.is_infinite() || y.is_infinite() {
+        return if (x > 1.0) == (y > 0.0) { f64::INFINITY } else { 0.0 };
+    }
+    let logarithm = precise_log(x);
+    let rough = logarithm.0 * y;
+    if rough > 710.0 {
+        return f64::INFINITY;
+    }
+    if rough < -746.0 {
+        return 0.0;
+    }
+    let (high, low) = two_product(logarithm.0, y);
+    exp_of(high, low + logarithm.1 * y)
 }
 
 /// `x^y`; 1 for `y == 0` and for `x == 1`; NaN for a negative `x` with a non-integral `y`.
@@ -257,24 +275,49 @@ pub fn pow(x: f64, y: f64) -> f64 {
     if odd && x != 0.0 { -magnitude } else { magnitude }
 }
 
+/// 64 bits of 2/π, from a bit of a word on.
 #[inline]
-fn power_of_magnitude(x: f64, y: f64) -> f64 {
-    if x == 1.0 {
-        return 1.0;
+fn digits(word: i32, shift: i32) -> u64 {
+    let next = if shift == 0 { 0 } else { TWO_OVER_PI[word as usize + 1] >> (64 - shift) };
+    (TWO_OVER_PI[word as usize] << shift) | next
+}
+
+/// Splits an angle of any size into a number of quarter turns and a remainder in about -π/4..π/4, as a sum of two: the
+/// product with 2/π modulo 4, in integers.
+fn large_angle(x: f64) -> (i32, f64, f64) {
+    let bits = x.to_bits();
+    let exponent = (bits >> 52) as i32 & 0x7ff;
+    if exponent == 0x7ff {
+        return (0, f64::NAN, 0.0);
     }
-    if x == 0.0 || x.is_infinite() || y.is_infinite() {
-        return if (x > 1.0) == (y > 0.0) { f64::INFINITY } else { 0.0 };
-    }
-    let logarithm = precise_log(x);
-    let rough = logarithm.0 * y;
-    if rough > 710.0 {
-        return f64::INFINITY;
-    }
-    if rough < -746.0 {
-        return 0.0;
-    }
-    let (high, low) = two_product(logarithm.0, y);
-    exp_of(high, low + logarithm.1 * y)
+    let mantissa = (bits & 0x000f_ffff_ffff_ffff) | 0x0010_0000_0000_0000;
+    // Digits before this one contribute multiples of 4.
+    let first = exponent - 1075 - 2 + 64;
+    let (word, shift) = (first >> 6, first & 63);
+    let last = digits(word + 2, shift);
+    let low = mantissa.wrapping_mul(last);
+    let middle = digits(word + 1, shift);
+    let carried = mul_high(mantissa, last);
+    let sum = carried.wrapping_add(mantissa.wrapping_mul(middle));
+    let top = mantissa.wrapping_mul(digits(word, shift)).wrapping_add(mul_high(mantissa, middle));
+    let top = top.wrapping_add(u64::from(sum < carried));
+    let quarter = (top >> 62) as i32;
+    let upper = (top << 2) | (sum >> 62);
+    let lower = (sum << 2) | (low >> 62);
+    // The nearest quarter turn: the fraction goes from -½ to ½.
+    let negative = upper >> 63 != 0;
+    let quarter = if negative { quarter + 1 } else { quarter };
+    let lower = if negative { lower.wrapping_neg() } else { lower };
+    let upper = if negative { (!upper).wrapping_add(u64::from(lower == 0)) } else { upper };
+    let high = (upper & !2047) as f64 * double_power_of_two(-64);
+    let rest = (upper & 2047) as f64 * double_power_of_two(-64) + lower as f64 * double_power_of_two(-128);
+    let (t, low) = product(two_sum(high, rest), (QUARTER[0], QUARTER[1]));
+    let opposite = negative != (x < 0.0);
+    (
+        if x < 0.0 { -quarter } else { quarter },
+        if opposite { -t } else { t },
+        if opposite { -low } else { low },
+    )
 }
 
 /// Splits an angle into a number of quarter turns and a remainder in about -π/4..π/4, as a sum of two.
@@ -290,47 +333,10 @@ fn quarter_turns(x: f64) -> (i32, f64, f64) {
     (k as i32, t, low)
 }
 
-/// The same for an angle of any size: the product with 2/π modulo 4, in integers.
-fn large_angle(x: f64) -> (i32, f64, f64) {
-    let bits = x.to_bits();
-    let exponent = (bits >> 52) as i32 & 0x7ff;
-    if exponent == 0x7ff {
-        return (0, f64::NAN, 0.0);
-    }
-    let mantissa = (bits & 0x000f_ffff_ffff_ffff) | 0x0010_0000_0000_0000;
-    // Digits before this one contribute multiples of 4.
-    let first = (exponent - 1075 - 2 + 64) as usize;
-    let (word, shift) = (first / 64, first as u32 % 64);
-    let digits = |i: usize| {
-        let next = if shift == 0 { 0 } else { TWO_OVER_PI[word + i + 1] >> (64 - shift) };
-        TWO_OVER_PI[word + i] << shift | next
-    };
-    let wide = |i: usize| u128::from(mantissa) * u128::from(digits(i));
-    let (low, middle) = (wide(2), wide(1));
-    let sum = (low >> 64) + u128::from(middle as u64);
-    let top =
-        mantissa.wrapping_mul(digits(0)).wrapping_add((middle >> 64) as u64).wrapping_add((sum >> 64) as u64);
-    let (sum, low) = (sum as u64, low as u64);
-    let quarter = (top >> 62) as i32;
-    let fraction = (u128::from(top << 2 | sum >> 62) << 64) | u128::from(sum << 2 | low >> 62);
-    // The nearest quarter turn: the fraction goes from -½ to ½.
-    let (quarter, fraction, negative) = if fraction >> 127 == 1 {
-        (quarter + 1, fraction.wrapping_neg(), true)
-    } else {
-        (quarter, fraction, false)
-    };
-    let (upper, lower) = ((fraction >> 64) as u64, fraction as u64);
-    let high = (upper & !2047) as f64 * power_of_two(-64);
-    let rest = (upper & 2047) as f64 * power_of_two(-64) + lower as f64 * power_of_two(-128);
-    let (t, low) = product(two_sum(high, rest), (QUARTER[0], QUARTER[1]));
-    let (t, low) = if negative != (x < 0.0) { (-t, -low) } else { (t, low) };
-    (if x < 0.0 { -quarter } else { quarter }, t, low)
-}
-
 #[inline]
 fn sin_series(t: f64, low: f64) -> f64 {
     let z = t * t;
-    t + (t * z * polynomial(z, &SIN_SERIES) + low * (1.0 - 0.5 * z))
+    t + (t * z * horner(z, &SIN_SERIES) + low * (1.0 - 0.5 * z))
 }
 
 #[inline]
@@ -338,7 +344,7 @@ fn cos_series(t: f64, low: f64) -> f64 {
     let z = t * t;
     let half = 0.5 * z;
     let most = 1.0 - half;
-    most + (((1.0 - most) - half) + (z * z * polynomial(z, &COS_SERIES) - t * low))
+    most + (((1.0 - most) - half) + (z * z * horner(z, &COS_SERIES) - t * low))
 }
 
 /// Sine of an angle in radians; NaN for infinities.
@@ -366,9 +372,9 @@ pub fn tanh(x: f64) -> f64 {
     let magnitude = x.abs();
     if magnitude < 0.55 {
         let square = x * x;
-        let fraction = (1..TANH_DEPTH)
-            .rev()
-            .fold(f64::from(2 * TANH_DEPTH + 1), |below, depth| f64::from(2 * depth + 1) + square / below);
+        let fraction = 15.0 + square / (17.0 + square / (19.0 + square / 21.0));
+        let fraction = 9.0 + square / (11.0 + square / (13.0 + square / fraction));
+        let fraction = 3.0 + square / (5.0 + square / (7.0 + square / fraction));
         return x / (1.0 + square / fraction);
     }
     let value = 1.0 - 2.0 / (exp(magnitude + magnitude) + 1.0);

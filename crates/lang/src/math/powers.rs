@@ -3,14 +3,13 @@
 use super::{horner, power_of_two};
 
 /// `(2^t - 1) / t` in powers of `t`, highest first, for `t` in -0.5..=0.5.
-pub const EXP2_SERIES: [f32; 6] =
-    [0.00015326463, 0.0013390806, 0.009618506, 0.0555036, 0.24022648, 0.6931472];
+const EXP2_SERIES: [f32; 6] = [0.00015326463, 0.0013390806, 0.009618506, 0.0555036, 0.24022648, 0.6931472];
 
 /// `(e^t - 1 - t) / t²` in powers of `t`, highest first, for `|t|` up to half of ln 2.
-pub const EXPM1_SERIES: [f32; 6] = [0.00019761785, 0.0013932323, 0.008333546, 0.041666493, 0.16666666, 0.5];
+const EXPM1_SERIES: [f32; 6] = [0.00019761785, 0.0013932323, 0.008333546, 0.041666493, 0.16666666, 0.5];
 
 /// `(log2(1 + t) - t) / t` in powers of `t`, highest first, for `1 + t` between √½ and √2.
-pub const LOG2_SERIES: [f32; 10] = [
+const LOG2_SERIES: [f32; 10] = [
     -0.11639452,
     0.18686533,
     -0.18825443,
@@ -24,23 +23,23 @@ pub const LOG2_SERIES: [f32; 10] = [
 ];
 
 /// `(ln(1 + t) - t + t²/2) / t³` in powers of `t`, highest first, for `1 + t` between √½ and √2.
-pub const LOG1P_SERIES: [f32; 8] =
+const LOG1P_SERIES: [f32; 8] =
     [-0.07636439, 0.12762217, -0.1315961, 0.1420158, -0.16623409, 0.20001242, -0.2500082, 0.3333333];
 
 /// `erf(x) / x - 1` in powers of `x²`, highest first, for `x` in 0..=1.
-pub const ERF_SERIES: [f32; 7] =
+const ERF_SERIES: [f32; 7] =
     [7.806903e-05, -0.0007997853, 0.005187162, -0.026853347, 0.11283579, -0.37612626, 0.12837917];
 
 /// `log2(1 - erf(x))` in powers of `x`, highest first, for `x` in 1..=4.
-pub const ERFC_SERIES: [f32; 7] =
+const ERFC_SERIES: [f32; 7] =
     [0.00026771898, -0.004240898, 0.031458244, -0.14865123, -0.9207652, -1.625975, -0.00051030976];
 
 /// The upper 15 bits of ln 2: products with exponents are exact.
-pub const LN_2_HIGH: f32 = 0.693_145_75;
+const LN_2_HIGH: f32 = 0.693_145_75;
 /// What [`LN_2_HIGH`] lacks.
-pub const LN_2_LOW: f32 = 1.428_606_8e-6;
+const LN_2_LOW: f32 = 1.428_606_8e-6;
 /// The bits of √½.
-pub const ROOT_HALF_BITS: i32 = 0x3f35_04f3;
+const ROOT_HALF_BITS: i32 = 0x3f35_04f3;
 /// Below this magnitude, 2^-25, `ln(1 + x)` and `e^x - 1` are `x`.
 pub const TINY: f32 = 2.980_232_2e-8;
 
@@ -95,7 +94,7 @@ pub fn expm1(x: f32) -> f32 {
 fn split(x: f32) -> (i32, f32) {
     let bits = x.to_bits() as i32;
     let exponent = (bits - ROOT_HALF_BITS) >> 23;
-    (exponent, f32::from_bits((bits - (exponent << 23)) as u32))
+    (exponent, f32::from_bits(x.to_bits().wrapping_sub((exponent as u32) << 23)))
 }
 
 /// Logarithm to base 2, exact for powers of 2; -infinity for 0, NaN for negative numbers.
