@@ -286,6 +286,4 @@ fn run_command(command: Command, apps: &[App], out: &mut dyn Write) -> Result<()
 #[allow(dead_code, reason = "the tests of the program use the rest")]
 mod documented;
 #[cfg(test)]
-mod mutations;
-#[cfg(test)]
 mod tests;
