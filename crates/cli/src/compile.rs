@@ -21,7 +21,7 @@ use crate::emit::{self, Emit, Scheduled};
 use crate::error::Error;
 use crate::explain::explanation;
 use crate::pipeline::{self, Which};
-use crate::report::{Format, json, text, verbatim};
+use crate::report::{Declared as _, Format, json, text, verbatim};
 use crate::search;
 use crate::voice;
 use crate::writable::{self, Output};
@@ -217,7 +217,7 @@ impl Arguments {
             for emit in asked {
                 report.emitted.insert(emit.name(), emit.json(of)?);
             }
-            return json(out, "warploom.compile/2", &report);
+            return json(out, Report::NAME, &report);
         }
         if let Some(search) = &report.search {
             voice::line(&search.summary());

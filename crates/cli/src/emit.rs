@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use clap::ValueEnum;
-use serde::Serialize;
 use serde_json::Value as Json;
 use warploom::codegen::cuda::{Build, print};
 use warploom::codegen::ir::Program;
@@ -16,6 +15,7 @@ use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::tune::explain::Explanation;
 
 use crate::error::Error;
+use crate::report::object;
 
 /// A kind of text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -38,40 +38,35 @@ pub(crate) struct Scheduled<'a> {
     pub(crate) explanation: &'a Explanation,
 }
 
-#[derive(Serialize)]
-struct Features<'a> {
-    schema: &'static str,
-    /// A hash of the names and units of the features that the network reads; weights files have the same one.
-    schema_hash: String,
-    names: Vec<&'static str>,
-    units: Vec<&'static str>,
-    kernels: Vec<Kernel<'a>>,
-}
+report! {
+    struct Features<'a> = "warploom.features/1" {
+        schema_hash: String, "a hash of the names and units of the features; weights files have the same one";
+        names: Vec<&'static str>, "the features that the cost model reads";
+        units: Vec<&'static str>, "their units";
+        kernels: Vec<Kernel<'a>>, "the kernels";
+    }
 
-#[derive(Serialize)]
-struct Kernel<'a> {
-    stage: &'a str,
-    launches: f64,
-    blocks: f64,
-    threads: u32,
-    shared_bytes: u32,
-    registers: u32,
-    local_bytes: f64,
-    barriers: f64,
-    read_bytes: f64,
-    written_bytes: f64,
-    nodes: f64,
-    rows: Vec<Row>,
-}
+    struct Kernel<'a> = "features kernel" {
+        stage: &'a str, "the stage that it is named after";
+        launches: f64, "the number of launches";
+        blocks: f64, "the blocks of a launch";
+        threads: u32, "the threads per block";
+        shared_bytes: u32, "shared memory per block";
+        registers: u32, "estimated registers per thread";
+        local_bytes: f64, "estimated local memory per thread";
+        barriers: f64, "the barriers of a block";
+        read_bytes: f64, "what it reads at least";
+        written_bytes: f64, "what it writes at least";
+        nodes: f64, "the size of its code";
+        rows: Vec<Row>, "its stages";
+    }
 
-#[derive(Serialize)]
-struct Row {
-    stage: String,
-    /// `stage`, `inlined` or `staged`.
-    kind: &'static str,
-    nest: usize,
-    /// One value per feature, in the order of `names`.
-    values: Vec<f64>,
+    struct Row = "features row" {
+        stage: String, "the stage or input";
+        kind: &'static str, "`stage`, `inlined` or `staged`";
+        nest: usize, "the loop nest that it belongs to";
+        values: Vec<f64>, "one value per feature, in the order of `names`";
+    }
 }
 
 impl Emit {
@@ -101,7 +96,7 @@ impl Emit {
             Emit::Nest => of.explanation.to_string(),
             Emit::Cuda => print(of.program, Build::Timing),
             Emit::Features => {
-                serde_json::to_string_pretty(&features(of)).map_err(std::io::Error::from)? + "\n"
+                serde_json::to_string_pretty(&object(&features(of))).map_err(std::io::Error::from)? + "\n"
             }
         })
     }
@@ -110,7 +105,7 @@ impl Emit {
     pub(crate) fn json(self, of: &Scheduled<'_>) -> Result<Json, Error> {
         Ok(match self {
             Emit::Nest => serde_json::to_value(of.explanation).map_err(std::io::Error::from)?,
-            Emit::Features => serde_json::to_value(features(of)).map_err(std::io::Error::from)?,
+            Emit::Features => serde_json::to_value(object(&features(of))).map_err(std::io::Error::from)?,
             Emit::Schedule | Emit::Cuda => Json::String(self.text(of)?),
         })
     }
@@ -137,7 +132,6 @@ fn features<'a>(of: &Scheduled<'a>) -> Features<'a> {
     let kernels = Featurizer::new(of.problem).of_schedule(of.schedule);
     let stages = of.explanation.kernels.iter().map(|kernel| kernel.stage.as_str());
     Features {
-        schema: "warploom.features/1",
         schema_hash: format!("{:016x}", schema_hash()),
         names: FEATURES.iter().map(|feature| feature.name).collect(),
         units: FEATURES.iter().map(|feature| feature.unit).collect(),

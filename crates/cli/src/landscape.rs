@@ -137,10 +137,7 @@ impl Recording {
         let problem = problem(&asked.pipeline, &asked.request, &device)?;
         let (space, points) = self.definition(template, &problem)?.points(&problem)?;
         let count = Count::new(&space, points.len());
-        match self.format.json {
-            true => report::json(out, "warploom.landscape.points/1", &count),
-            false => report::text(out, &count.text()),
-        }
+        report::print(out, self.format, &count, || count.text())
     }
 
     fn record(

@@ -8,7 +8,6 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
-use serde::Serialize;
 use warploom::app::App;
 use warploom::lang::files::write_whole;
 
@@ -49,10 +48,11 @@ const SCRIPTS: [(Shell, &str); 5] = [
     (Shell::Zsh, "share/zsh/site-functions/_warploom"),
 ];
 
-#[derive(Serialize)]
-struct Written {
-    pages: Vec<String>,
-    scripts: Vec<String>,
+report! {
+    struct Written = "warploom.manual/1" {
+        pages: Vec<String>, "the files of the man pages";
+        scripts: Vec<String>, "the files of the completion scripts";
+    }
 }
 
 /// Writes all files.
@@ -67,12 +67,12 @@ pub(crate) fn manual(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
     let scripts =
         SCRIPTS.map(|(shell, name)| write(output, name, completions::script(apps, shell).as_bytes()));
     let scripts = scripts.into_iter().collect::<Result<Vec<_>, _>>()?;
-    if format.json {
-        return report::json(out, "warploom.manual/1", &Written { pages, scripts });
-    }
-    let (pages, scripts) =
-        (show::count(pages.len(), "man page"), show::count(scripts.len(), "completion script"));
-    report::text(out, &format!("{pages} and {scripts} in {}\n", show::path(output.join("share"))))
+    let written = Written { pages, scripts };
+    report::print(out, *format, &written, || {
+        let pages = show::count(written.pages.len(), "man page");
+        let scripts = show::count(written.scripts.len(), "completion script");
+        format!("{pages} and {scripts} in {}\n", show::path(output.join("share")))
+    })
 }
 
 /// Appends the man page of a command and those of its commands, each with its file below the folder.

@@ -23,12 +23,12 @@ use crate::report::Format;
 use crate::search::duration;
 use crate::tune::{FirstModel, Measuring};
 use crate::writable::{self, Output};
-use anchors::Anchors;
 use report::Report;
 use runner::Runner;
 use strategies::Comparing;
 
-pub(crate) use report::{Report as Results, Row, SCHEMA, TITLES};
+pub(crate) use anchors::Anchors;
+pub(crate) use report::{Report as Results, Row, SCHEMA, table};
 
 /// Schedule, check and time all apps or operators, and compare them with recorded times
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use warploom::cost::Weights;
 use warploom_training::data::{Data, LeftOut};
 use warploom_training::model::Backend;
@@ -15,7 +14,7 @@ use crate::error::Error;
 use crate::model::read;
 use crate::names::find_app;
 use crate::progress::{Progress, Unit};
-use crate::report::{self, Format};
+use crate::report::{self, Declared as _, Format};
 use crate::show;
 use crate::writable::Output;
 
@@ -75,27 +74,25 @@ impl From<Where> for Backend {
     }
 }
 
-#[derive(Serialize)]
-struct Report {
-    device: String,
-    samples: usize,
-    groups: usize,
-    left_out: LeftOut,
-    weights: Vec<Written>,
-}
+report! {
+    struct Report = "warploom.train/1" {
+        device: String, "the GPU that the samples were measured on";
+        samples: usize, "the samples";
+        groups: usize, "the pipelines";
+        left_out: LeftOut, "the samples that were not used";
+        weights: Vec<Written>, "the files of weights";
+    }
 
-/// One file of weights.
-#[derive(Serialize)]
-struct Written {
-    file: String,
-    held_out: Option<String>,
-    samples: usize,
-    groups: usize,
-    epoch: usize,
-    /// The training loss of each epoch.
-    losses: Vec<f64>,
-    /// The scores on random pipelines that are never used for training.
-    validation: Option<Score>,
+    /// One file of weights.
+    struct Written = "trained weights" {
+        file: String, "the file";
+        held_out: Option<String>, "the app that it was trained without";
+        samples: usize, "the samples that it was trained on";
+        groups: usize, "their pipelines";
+        epoch: usize, "the epoch that was kept";
+        losses: Vec<f64>, "the training loss of each epoch";
+        validation: Option<Score>, "the scores on random pipelines that are never used for training";
+    }
 }
 
 pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -135,7 +132,7 @@ pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     }
     drop(progress);
     if arguments.format.json {
-        return report::json(out, "warploom.train/1", &report);
+        return report::json(out, Report::NAME, &report);
     }
     Ok(())
 }

@@ -42,9 +42,7 @@ pub(crate) use interrupt::stop_working;
 pub(crate) use interrupt::{stop_on_interrupt, stop_watching};
 pub(crate) use measuring::Measuring;
 pub(crate) use progress::Progress;
-pub(crate) use report::{
-    TRIAL_TITLES, TrialReport, basis_of, range_of, trial_cells, trial_table, why_nothing,
-};
+pub(crate) use report::{TrialReport, basis_of, range_of, trial_table, why_nothing};
 pub(crate) use strategy::Spaces;
 pub(crate) use subject::Tunable;
 

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use serde::Serialize;
 use warploom::app::{App, Settings};
 use warploom::interp::buffer::Buffer;
 use warploom::interp::compare::{Comparison, compare};
@@ -16,7 +15,7 @@ use crate::folder::{self, Folder};
 use crate::names::{Kind, find_app, find_setting};
 use crate::pipeline::file::app_with;
 use crate::pipeline::is_file;
-use crate::report::{self, Format};
+use crate::report::{self, Declared as _, Format};
 use crate::settings::{build, set_structure_value};
 use crate::show;
 use crate::table::{Align, Columns};
@@ -50,45 +49,42 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Report {
-    on: &'static str,
-    passed: bool,
-    apps: Vec<Checked>,
-}
+report! {
+    struct Report = "warploom.verify/1" {
+        on: &'static str, "`reference`, `sim` or `cuda`";
+        passed: bool, "whether every app passed";
+        apps: Vec<Checked>, "the apps";
+    }
 
-/// The result of checking one app.
-#[derive(Serialize)]
-struct Checked {
-    app: String,
-    folder: String,
-    passed: bool,
-    seconds: f64,
-    /// Why there are no outputs to compare.
-    error: Option<String>,
-    outputs: Vec<Output>,
-}
+    /// The result of checking one app.
+    struct Checked = "verified app" {
+        app: String, "the app";
+        folder: String, "the folder with its reference data";
+        passed: bool, "whether all its outputs passed";
+        seconds: f64, "how long it ran";
+        error: Option<String>, "why there are no outputs to compare";
+        outputs: Vec<Output>, "its outputs";
+    }
 
-#[derive(Serialize)]
-struct Output {
-    name: String,
-    passed: bool,
-    region: Region,
-    samples: usize,
-    /// `null` if a sample is NaN or infinite in only one of the two.
-    max_abs_error: f64,
-    differing: usize,
-    beyond_tolerance: usize,
-    first_mismatch: Option<Mismatch>,
-    #[serde(skip)]
-    sentence: String,
-}
+    struct Output = "verified output" {
+        name: String, "its name";
+        passed: bool, "whether it is within the tolerance";
+        region: Region, "its box";
+        samples: usize, "the compared samples";
+        max_abs_error: f64 as "number or null",
+            "the largest difference; `null` if a sample is NaN or infinite in only one of the two";
+        differing: usize, "the samples that differ at all";
+        beyond_tolerance: usize, "the samples that differ by more than the tolerance";
+        first_mismatch: Option<Mismatch>, "the first of those";
+        #[serde(skip)]
+        sentence: String;
+    }
 
-#[derive(Serialize)]
-struct Mismatch {
-    at: Vec<i64>,
-    actual: f64,
-    expected: f64,
+    struct Mismatch = "mismatch" {
+        at: Vec<i64> ["points"], "its place";
+        actual: f64 as "number or null", "the value that was computed";
+        expected: f64 as "number or null", "the reference value";
+    }
 }
 
 /// A folder with everything read from it.
@@ -122,7 +118,7 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
     };
     if arguments.format.json {
         let report = Report { on: arguments.target.backend().name(), passed: outcome.is_ok(), apps: checked };
-        report::json(out, "warploom.verify/1", &report)?;
+        report::json(out, Report::NAME, &report)?;
     } else if outcome.is_ok() {
         let seconds = start.elapsed().as_secs_f64();
         report::text(out, &format!("\nall {} passed in {seconds:.1} s\n", show::count(count, "app")))?;

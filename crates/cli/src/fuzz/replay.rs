@@ -4,32 +4,29 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use warploom::fuzz::{Case, Checker, Failure, Kind, Seen, Skip, Verdict};
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 
 use crate::error::Error;
-use crate::report::{Format, json, text};
+use crate::report::{Declared as _, Format, json, text};
 use crate::show;
 
 /// The outcome of a case whose file is at fault.
 const REFUSED: &str = "refused";
 
-#[derive(Serialize)]
-struct Report {
-    passed: bool,
-    cases: Vec<Replayed>,
-}
+report! {
+    struct Report = "warploom.fuzz.replay/1" {
+        passed: bool, "whether no case failed";
+        cases: Vec<Replayed>, "the cases";
+    }
 
-#[derive(Serialize)]
-struct Replayed {
-    file: PathBuf,
-    /// `passed`, `skipped`, `ill-conditioned`, `refused` or the kind of failure.
-    outcome: &'static str,
-    /// The outcome that the file records.
-    before: String,
-    message: Option<String>,
+    struct Replayed = "replayed case" {
+        file: PathBuf, "its file";
+        outcome: &'static str, "`passed`, `skipped`, `ill-conditioned`, `refused` or the kind of failure";
+        before: String, "the outcome that the file records";
+        message: Option<String>, "what happened";
+    }
 }
 
 pub(super) fn replay(
@@ -51,7 +48,7 @@ pub(super) fn replay(
     let failed = cases.iter().filter(|case| !case.is_fine()).count();
     let refused = cases.iter().filter(|case| case.outcome == REFUSED).count();
     if format.json {
-        json(out, "warploom.fuzz.replay/1", &Report { passed: failed == 0, cases })?;
+        json(out, Report::NAME, &Report { passed: failed == 0, cases })?;
     } else if failed == 0 {
         text(out, &format!("all {} passed\n", show::count(count, "case")))?;
     }

@@ -1,12 +1,12 @@
 //! Results of the suite as sections of the page, one per device.
 
 use warploom::app::App;
-use warploom_report::{AppTime, Baseline, Fact, Listing, Run, Section, Suite, Table};
+use warploom_report::{AppTime, Baseline, Fact, Listing, Run, Section, Suite};
 
+use super::distinct;
 use super::nests::{Nests, Wanted};
 use super::source::{Content, Source};
-use super::{columns, distinct};
-use crate::suite::{Results, Row, TITLES};
+use crate::suite::{Results, Row, table};
 
 /// One section per device that the suite was run on.
 pub(super) fn sections(apps: &[App], sources: &[Source], nests: &mut Nests) -> Vec<Section> {
@@ -52,7 +52,7 @@ fn run(apps: &[App], name: String, file: &str, results: &Results, nests: &mut Ne
         name,
         facts,
         apps: rows.iter().map(time).collect(),
-        results: Table { columns: columns(&TITLES), rows: rows.iter().map(Row::cells).collect() },
+        results: table(rows).on_page(),
         notes: results.notes(),
         listings,
     }

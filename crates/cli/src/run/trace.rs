@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Instant;
 
-use serde::Serialize;
 use warploom::codegen::build::build_with_points;
 use warploom::codegen::ir::{Program, Space};
 use warploom::codegen::points::{Held, Points, Source as Of};
@@ -29,12 +28,13 @@ pub(super) struct Page<'a> {
     device: Device,
 }
 
-/// The page that was written.
-#[derive(Serialize)]
-pub(super) struct Written {
-    pub(super) file: String,
-    pub(super) bytes: usize,
-    pub(super) steps: usize,
+report! {
+    /// The page that was written.
+    pub(super) struct Written = "run trace" {
+        pub(super) file: String, "the page";
+        pub(super) bytes: usize, "its size";
+        pub(super) steps: usize, "the steps of its animation";
+    }
 }
 
 impl<'a> Page<'a> {

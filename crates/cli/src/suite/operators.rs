@@ -18,9 +18,8 @@ use crate::progress::{Progress, Unit};
 use crate::voice;
 use report::Report;
 
-pub(crate) use families::{FAMILY_TITLES, Family, is_apart};
-pub(crate) use networks::{NETWORK_TITLES, Summed};
-pub(crate) use report::{Report as Results, Row, TITLES};
+pub(crate) use families::{Family, is_apart};
+pub(crate) use report::{Report as Results, Row};
 
 pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let chosen = chosen(operators(), &arguments.rows)?;

@@ -24,7 +24,7 @@ use crate::progress::{Progress, Unit};
 use crate::tune::{Spaces, Tunable};
 use report::Report;
 
-pub(crate) use report::{Report as Results, SCHEMA, cells, notes, speed_cells, titles};
+pub(crate) use report::{Report as Results, SCHEMA, notes};
 
 /// What stands for all strategies.
 const ALL: &str = "all";
