@@ -6,7 +6,6 @@ use std::path::Path;
 use warploom::app::{App, Setting, Settings};
 use warploom::fuzz::catch;
 use warploom::lang::draft::Draft;
-use warploom::lang::files::write_whole;
 use warploom::lang::{Pipeline, Region, Type};
 
 use crate::error::Error;
@@ -17,7 +16,7 @@ use crate::settings::{build, set_structure};
 use crate::show;
 use crate::sizes::Sizes;
 use crate::table::Table;
-use crate::writable::Output;
+use crate::writable::{Output, write};
 
 /// List the apps with their inputs, outputs, sizes and parameters, or export one
 #[derive(Debug, clap::Args)]
@@ -96,7 +95,7 @@ report! {
 /// Prints the table of apps.
 pub(crate) fn apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     if let Some(export) = &arguments.export {
-        return write(apps, export, arguments, out);
+        return write_app(apps, export, arguments, out);
     }
     let (mut listed, mut failed) = (Vec::new(), Vec::new());
     for app in apps {
@@ -126,7 +125,7 @@ fn exported(export: &str) -> (String, &str) {
 }
 
 /// Writes the pipeline of `[APP=]FILE`, with the app's values of Params as defaults.
-fn write(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+fn write_app(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let (name, file) = exported(export);
     let app = find_app(apps, &name)?;
     if !is_file(file) {
@@ -141,9 +140,7 @@ fn write(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Write)
     }
     let pipeline = draft.finish().map_err(|error| Error::Pipeline { app: app.name.clone(), error })?;
     let json = pipeline.to_json();
-    write_whole(Path::new(file), json.as_bytes())
-        .map_err(|error| Error::Write { path: file.to_owned(), error })?;
-    let (app, file) = (app.name.clone(), file.to_owned());
+    let (app, file) = (app.name.clone(), write(Path::new(file), json.as_bytes())?);
     let size = Sizes::of_boxes(&pipeline, &subject.request).as_argument().unwrap_or_default();
     let exported = Exported { app, file, stages: pipeline.funcs().len(), bytes: json.len(), size };
     if arguments.format.json {

@@ -1,6 +1,5 @@
 //! The representations of a scheduled pipeline that can be written or printed.
 
-use std::fs;
 use std::path::Path;
 
 use clap::ValueEnum;
@@ -8,14 +7,13 @@ use serde_json::Value as Json;
 use warploom::codegen::cuda::{Build, print};
 use warploom::codegen::ir::Program;
 use warploom::cost::{FEATURES, Featurizer, KernelFeatures, RowSource, StageFeatures, schema_hash};
-use warploom::interp::files::FileError;
-use warploom::lang::files::write_whole;
 use warploom::schedule::Dag;
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::tune::explain::Explanation;
 
 use crate::error::Error;
 use crate::report::object;
+use crate::writable::{self, make_folder};
 
 /// A kind of text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -118,14 +116,11 @@ pub(crate) fn write(
     kinds: &[Emit],
     of: &Scheduled<'_>,
 ) -> Result<Vec<String>, Error> {
-    let failed = |path: &Path, error| FileError::Write { name: path.display().to_string(), error };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    let write = |emit: &Emit| {
-        let path = folder.join(format!("{name}.{}", emit.extension()));
-        write_whole(&path, emit.text(of)?.as_bytes()).map_err(|error| failed(&path, error))?;
-        Ok(path.display().to_string())
+    make_folder(folder)?;
+    let file = |emit: &Emit| {
+        writable::write(&folder.join(format!("{name}.{}", emit.extension())), emit.text(of)?.as_bytes())
     };
-    kinds.iter().map(write).collect()
+    kinds.iter().map(file).collect()
 }
 
 fn features<'a>(of: &Scheduled<'a>) -> Features<'a> {

@@ -404,8 +404,6 @@ pub(crate) enum Error {
     Threads(String),
     #[error(transparent)]
     Case(#[from] CaseError),
-    #[error("{folder} contains no cases, which are .json files; give another folder")]
-    NoCases { folder: String },
     /// Replayed cases whose file is at fault, not the compiler.
     #[error(
         "{refused} of {count} cases have an illegal schedule, or a pipeline that reads undefined values; \
@@ -542,7 +540,6 @@ impl Error {
                 | Error::Continue { .. }
                 | Error::Shard(_)
                 | Error::Case(_)
-                | Error::NoCases { .. }
         )
     }
 

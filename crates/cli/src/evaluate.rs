@@ -1,7 +1,6 @@
 //! `warploom evaluate`: scores weights against the analytic model and a random choice.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use crate::error::Error;
 use crate::model::{ANALYTIC, built_in, read};
 use crate::report::{self, Format};
 use crate::table::{Table, dash};
-use crate::writable::{self, Output};
+use crate::writable::{self, Output, make_folder, write};
 
 /// Score the cost model on measured samples
 #[derive(Debug, clap::Args)]
@@ -112,8 +111,7 @@ pub(crate) fn evaluate(arguments: &Arguments, out: &mut dyn Write) -> Result<(),
 
 /// Writes one scatter plot per app.
 fn plot(data: &Data, learned: &Learned, folder: &Path) -> Result<(), Error> {
-    let failed = |path: &Path, error| Error::Write { path: path.display().to_string(), error };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    make_folder(folder)?;
     let analytic = Analytic::new(&data.device);
     for app in warploom_apps::APPS.iter() {
         let groups = large(data, |group| group.kind == Kind::App && group.name == app.name);
@@ -139,7 +137,7 @@ fn plot(data: &Data, learned: &Learned, folder: &Path) -> Result<(), Error> {
             series: all,
             marked: None,
         };
-        fs::write(&path, scatter.draw().document()).map_err(|error| failed(&path, error))?;
+        write(&path, scatter.draw().document().as_bytes())?;
     }
     Ok(())
 }

@@ -10,7 +10,6 @@ use clap::Arg;
 use warploom::app::App;
 use warploom::codegen::build::BuildError;
 use warploom::cost::CostModel;
-use warploom::lang::files::write_whole;
 use warploom::schedule::schedule::{Change, Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::explain::{Explanation, microseconds};
@@ -23,7 +22,7 @@ use crate::report::{self, Format};
 use crate::show;
 use crate::sizes::Sizes;
 use crate::voice;
-use crate::writable::Output;
+use crate::writable::{Output, write};
 use against::Against;
 
 /// Show the kernels of a schedule as loop nests, with their memory, redundancy and predicted times
@@ -203,8 +202,7 @@ impl Arguments {
         out: &mut dyn Write,
     ) -> Result<(), Error> {
         let html = page::page(&asked.name, &asked.sizes.to_string(), device, first, second)?.to_html();
-        let name = file.display().to_string();
-        write_whole(file, html.as_bytes()).map_err(|error| Error::Write { path: name.clone(), error })?;
+        let name = write(file, html.as_bytes())?;
         let (predicted_us, kernels) = (first.explanation.predicted_us, first.explanation.kernels.len());
         let written = Written { file: name, bytes: html.len(), predicted_us, kernels };
         report::print(out, self.format, &written, || {

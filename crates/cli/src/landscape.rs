@@ -13,7 +13,7 @@ use warploom::records;
 use warploom::schedule::schedule::{Problem, Written};
 use warploom::search::Options;
 use warploom::tune::landscape::{Definition, Landscape, LandscapeError, Limits, Recorded, record};
-use warploom::tune::tuning::{Ended, Event, Task};
+use warploom::tune::tuning::{Ended, Event};
 
 use crate::backend::{legal, problem, read_written};
 use crate::error::{Error, Kind};
@@ -154,15 +154,8 @@ impl Recording {
         let mut records = records::open(&self.records)?;
         let tunable = Tunable::new(asked, &device, self.seed)?;
         let model = Analytic::new(&device);
-        let task = Task {
-            subject: tunable.subject.clone(),
-            small: tunable.small.clone(),
-            tolerance: tunable.tolerance,
-            model: &model,
-            search: Options::default(),
-            deadline: self.time_limit.map(|limit| started + limit),
-            stop: stop_on_interrupt(),
-        };
+        let deadline = self.time_limit.map(|limit| started + limit);
+        let task = tunable.task(&model, Options::default(), deadline, stop_on_interrupt());
         let mut nowhere = io::sink();
         let mut progress = (!self.format.json).then(|| {
             let mut progress = Progress::new(&asked.name, false, false, self.time_limit, &mut nowhere);

@@ -1,6 +1,5 @@
 //! `warploom manual`: writes man pages and completion scripts.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,13 +8,13 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use warploom::app::App;
-use warploom::lang::files::write_whole;
 
 use crate::completions;
 use crate::error::Error;
 use crate::help;
 use crate::report::{self, Format};
 use crate::show;
+use crate::writable::{self, make_folder};
 
 /// Write man pages, and completion scripts for all shells
 #[derive(Debug, clap::Args)]
@@ -123,9 +122,6 @@ fn sections(text: &str) -> Roff {
 /// Writes one file below a folder, and returns its path.
 fn write(folder: &Path, name: &str, text: &[u8]) -> Result<String, Error> {
     let path = folder.join(name);
-    let place = path.parent().unwrap_or(folder);
-    let written = fs::create_dir_all(place).and_then(|()| write_whole(&path, text));
-    let path = path.display().to_string();
-    written.map_err(|error| Error::Write { path: path.clone(), error })?;
-    Ok(path)
+    make_folder(path.parent().unwrap_or(folder))?;
+    writable::write(&path, text)
 }

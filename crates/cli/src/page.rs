@@ -16,7 +16,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use warploom::app::App;
-use warploom::lang::files::write_whole;
 use warploom_report::{self as page, Fact, Page, Section};
 
 use crate::date;
@@ -25,7 +24,7 @@ use crate::folder::files_of;
 use crate::report::{self, Declared as _, Format};
 use crate::show;
 use crate::table::Table;
-use crate::writable::Output;
+use crate::writable::{self, Output};
 use nests::Nests;
 use source::{Content, Source};
 
@@ -95,7 +94,7 @@ pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let sources = files.iter().map(|file| Source::read(file)).collect::<Result<Vec<_>, _>>()?;
     let page = made(apps, &sources, &mut nests, false)?;
     let html = page.to_html();
-    written(output, &html)?;
+    writable::write(output, html.as_bytes())?;
     say(arguments, &page, html.len(), out)
 }
 
@@ -115,11 +114,6 @@ fn made(apps: &[App], sources: &[Source], nests: &mut Nests, live: bool) -> Resu
         }
     }
     Ok(Page { title: title(sources), facts: facts(sources), sources: table_of(sources), sections, live })
-}
-
-fn written(output: &Path, html: &str) -> Result<(), Error> {
-    let failed = |error| Error::Write { path: output.display().to_string(), error };
-    write_whole(output, html.as_bytes()).map_err(failed)
 }
 
 /// Says what was written.

@@ -15,7 +15,7 @@ use crate::report::{self, Format};
 use crate::show;
 use crate::table::{Table, dash};
 use crate::tune::TrialReport;
-use crate::writable::Output;
+use crate::writable::{Output, unwritable};
 
 /// List, show, export and import the trials of tuning
 #[derive(Debug, clap::Args)]
@@ -265,8 +265,7 @@ fn export(
     let trials = if is_samples(file) {
         records.export_samples(problem, file)?
     } else {
-        let unwritable = |error| Error::Write { path: file.display().to_string(), error };
-        let mut lines = BufWriter::new(File::create_new(file).map_err(unwritable)?);
+        let mut lines = BufWriter::new(File::create_new(file).map_err(unwritable(file))?);
         records.export(problem, &mut lines, file)?
     };
     let counted = Counted { file: file.display().to_string(), trials };

@@ -1,6 +1,5 @@
 //! `warploom train`: trains the weights of the cost model on measured samples.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +15,7 @@ use crate::names::find_app;
 use crate::progress::{Progress, Unit};
 use crate::report::{self, Declared as _, Format};
 use crate::show;
-use crate::writable::Output;
+use crate::writable::{Output, make_folder, write};
 
 /// Train the cost model on measured samples
 #[derive(Debug, clap::Args)]
@@ -106,8 +105,7 @@ pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     let many = arguments.trains_many();
     let data = Data::read(&arguments.data, None)?;
     if many {
-        let failed = |error| Error::Write { path: arguments.output.display().to_string(), error };
-        fs::create_dir_all(&arguments.output).map_err(failed)?;
+        make_folder(&arguments.output)?;
     }
     let mut report = Report {
         device: data.device.name.clone(),
@@ -172,10 +170,8 @@ impl Arguments {
             progress.set_message(message(epoch));
         })?;
         let Trained { weights, groups, samples, epoch, losses, validation } = trained;
-        let path = file.display().to_string();
-        fs::write(file, weights.to_bytes()).map_err(|error| Error::Write { path: path.clone(), error })?;
-        let held_out = held_out.map(str::to_owned);
-        Ok(Written { file: path, held_out, samples, groups, epoch, losses, validation })
+        let (file, held_out) = (write(file, &weights.to_bytes())?, held_out.map(str::to_owned));
+        Ok(Written { file, held_out, samples, groups, epoch, losses, validation })
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) fn worker(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
     let given = given_gpus(|name| std::env::var(name).ok())?;
     let mut bench = match (roles.contains(Role::Run), given) {
         (false, _) => None,
-        (true, Some(given)) if !arguments.measuring.is_fake() => {
+        (true, Some(given)) if arguments.measuring.fake.is_none() => {
             let gpus = given.indices(device_count().map_err(|error| Error::NoGpu(error.to_string()))?)?;
             Some(arguments.measuring.open_on(&gpus)?)
         }
@@ -71,7 +71,7 @@ pub(super) fn worker(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
         roles,
         program: WorkerProgram::new(&program, [OsString::from("worker")]),
         digest: digest(&program)?,
-        fake: arguments.measuring.fake(),
+        fake: arguments.measuring.fake.clone(),
         patience: arguments.measuring.patience(),
         threads: arguments.measuring.threads().unwrap_or(cores.saturating_sub(1).max(1)),
         runs: arguments.runs.get(),

@@ -118,7 +118,7 @@ impl Report {
             files
                 .push((format!("{}.schedule", file_stem(&row.app)), row.timed.schedule.clone().into_bytes()));
         }
-        write_files(folder, files)
+        write_files(folder, &files)
     }
 
     /// Returns an error if an app has no valid schedule or was not reached.

@@ -187,7 +187,7 @@ impl Contest<'_> {
         bench.with(|bench| {
             self.arguments.comparing.spaces.check(&tried.asked, bench.device)?;
             let tunable = Tunable::new(&tried.asked, bench.device, self.arguments.seed)?;
-            let task = self.arguments.task(&tunable, start, stop, None);
+            let task = tunable.task(&*start.model, self.arguments.search_options(), None, stop);
             let space = match self.strategies.iter().any(|contender| contender.strategy != MODEL) {
                 true => Some(explore::space(&task, &tried.options, bench, records, &mut |_| {})?),
                 false => None,

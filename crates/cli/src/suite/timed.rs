@@ -1,6 +1,5 @@
 //! What came of one pipeline: the part that rows of apps and of operators share.
 
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -14,6 +13,7 @@ use crate::bench::floor_us;
 use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::show;
+use crate::writable::{make_folder, write};
 
 report! {
     /// The best schedule of a pipeline, its check and its times.
@@ -157,14 +157,9 @@ pub(super) fn times(ratio: Option<f64>) -> String {
 }
 
 /// Writes files to a folder, which is created if it is missing.
-pub(super) fn write_files(folder: &Path, files: Vec<(String, Vec<u8>)>) -> Result<(), Error> {
-    let failed = |path: &Path, error| Error::Write { path: path.display().to_string(), error };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    for (name, content) in files {
-        let path = folder.join(name);
-        fs::write(&path, content).map_err(|error| failed(&path, error))?;
-    }
-    Ok(())
+pub(super) fn write_files(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+    make_folder(folder)?;
+    files.iter().try_for_each(|(name, content)| write(&folder.join(name), content).map(drop))
 }
 
 /// Says so if a pipeline reduces floats of 16 bits, for which libraries use tensor cores.

@@ -212,7 +212,7 @@ impl Report {
             let schedule = row.timed.schedule.clone().into_bytes();
             files.push((format!("{}.schedule", file_stem(&row.title())), schedule));
         }
-        write_files(folder, files)
+        write_files(folder, &files)
     }
 
     /// Returns an error if a row has no valid schedule.

@@ -98,7 +98,7 @@ impl Report {
         let mut json = Vec::new();
         report::json(&mut json, SCHEMA, self)?;
         let files = [("strategies.json", json), ("strategies.md", self.markdown().into_bytes())];
-        write_files(folder, files.map(|(name, content)| (name.to_owned(), content)).to_vec())
+        write_files(folder, &files.map(|(name, content)| (name.to_owned(), content)))
     }
 
     /// Returns an error if nothing valid was found for a subject.
