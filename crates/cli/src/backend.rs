@@ -9,11 +9,10 @@ use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::cuda::Build;
 use warploom::codegen::export::file_stem;
 use warploom::codegen::ir::Program;
-use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Expected};
 use warploom::lang::brief::shown;
-use warploom::lang::{Pipeline, Realisation, Region, Value, files};
+use warploom::lang::{Pipeline, Realisation, files};
 use warploom::runtime::Gpu;
 use warploom::schedule::schedule::{Problem, Schedule, Written};
 use warploom::search::{Options, Outcome};
@@ -93,18 +92,6 @@ pub(crate) enum Source {
     Path(PathBuf),
 }
 
-/// A pipeline with everything it needs to run.
-pub(crate) struct Job<'a> {
-    pub(crate) pipeline: &'a Pipeline,
-    /// Buffers of the inputs, by name.
-    pub(crate) inputs: Vec<(&'a str, &'a Buffer)>,
-    pub(crate) params: &'a [(String, Value)],
-    /// The boxes of the outputs to compute, by name.
-    pub(crate) outputs: Vec<(&'a str, Region)>,
-    /// Whether to compare kernels on a GPU with the reference evaluator.
-    pub(crate) check: Check,
-}
-
 /// Whether, and how, kernels are compared with the reference evaluator.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Check {
@@ -115,7 +102,7 @@ pub(crate) enum Check {
     By(Option<f64>),
 }
 
-/// The result of a job.
+/// The result of a run.
 pub(crate) struct Done {
     /// One buffer per output value, in the pipeline's order; a tuple has several values.
     pub(crate) outputs: Vec<Buffer>,
@@ -342,7 +329,7 @@ pub(crate) fn legal(path: &Path, written: Written, problem: &Problem) -> Result<
     }
 }
 
-/// A [`Target`] on which jobs can run.
+/// A [`Target`] on which pipelines can run.
 pub(crate) struct Ready<'a> {
     pub(crate) target: &'a Target,
     on: On,
@@ -377,13 +364,13 @@ impl Target {
 }
 
 impl Ready<'_> {
-    /// Runs a job and shows its progress.
-    pub(crate) fn run(&self, job: &Job<'_>) -> Result<Done, RunError> {
+    /// Runs a pipeline, shows its progress, and compares kernels on a GPU with the reference evaluator if asked to.
+    pub(crate) fn run(&self, workload: Workload, check: Check) -> Result<Done, RunError> {
         let start = Instant::now();
         let (outputs, fault) = match &self.on {
-            On::Reference => (evaluate(job)?, None),
-            On::Sim(device) => (self.simulate(job.workload(), device)?, None),
-            On::Cuda => self.on_gpu(job.workload(), job.check)?,
+            On::Reference => (evaluate(&workload)?, None),
+            On::Sim(device) => (self.simulate(workload, device)?, None),
+            On::Cuda => self.on_gpu(workload, check)?,
         };
         Ok(Done { outputs, seconds: start.elapsed().as_secs_f64(), fault })
     }
@@ -468,39 +455,12 @@ impl Builds {
     }
 }
 
-impl Job<'_> {
-    /// The same job with inputs, Params and outputs in the order of the pipeline's tables.
-    pub(crate) fn workload(&self) -> Workload {
-        let input = |name: &str| self.inputs.iter().find(|(known, _)| *known == name);
-        let param = |name: &str| self.params.iter().find(|(known, _)| known == name);
-        let inputs = self.pipeline.inputs().values().filter_map(|decl| input(&decl.name));
-        let params = self.pipeline.params().values().filter_map(|decl| param(&decl.name));
-        let names = self.pipeline.outputs().iter().map(|id| self.pipeline.funcs()[*id].name.as_str());
-        let outputs = names.filter_map(|name| self.outputs.iter().find(|(known, _)| *known == name));
-        Workload {
-            pipeline: self.pipeline.clone(),
-            inputs: inputs.map(|(_, buffer)| (*buffer).clone()).collect(),
-            params: params.map(|(_, value)| *value).collect(),
-            outputs: outputs.map(|(_, region)| region.clone()).collect(),
-        }
-    }
-}
-
-fn evaluate(job: &Job<'_>) -> Result<Vec<Buffer>, RunError> {
-    let progress = Progress::new(format!("evaluating {}", job.pipeline.name()), Unit::Share);
-    let mut evaluation = Evaluation::new(job.pipeline).on_progress(|step| {
+fn evaluate(workload: &Workload) -> Result<Vec<Buffer>, RunError> {
+    let progress = Progress::new(format!("evaluating {}", workload.pipeline.name()), Unit::Share);
+    let evaluation = workload.evaluation().on_progress(|step| {
         progress.set_length(step.total);
         progress.set_position(step.done);
         progress.set_message(step.func.to_owned());
     });
-    for &(name, buffer) in &job.inputs {
-        evaluation = evaluation.input(name, buffer);
-    }
-    for (name, value) in job.params {
-        evaluation = evaluation.param(name, *value);
-    }
-    for (name, region) in &job.outputs {
-        evaluation = evaluation.output(name, region.clone());
-    }
     evaluation.run().map_err(|error| RunError::Evaluation(Box::new(error)))
 }

@@ -12,8 +12,9 @@ use warploom::interp::buffer::Buffer;
 use warploom::interp::files::{self, FileError};
 use warploom::interp::picture;
 use warploom::lang::{Region, Type, Value, dispatch, infer};
+use warploom::tune::workload::Workload;
 
-use crate::backend::{self, Backend, Check, Done, Job};
+use crate::backend::{self, Backend, Check, Done};
 use crate::choice::Choice;
 use crate::error::{Error, RunError};
 use crate::inputs::{self, Given};
@@ -117,11 +118,11 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs a job; `what` is the app at its sizes.
-    fn run(&self, job: &Job<'_>, what: &str) -> Result<(Done, Option<trace::Written>), RunError> {
+    /// Runs a pipeline; `what` is the app at its sizes.
+    fn run(&self, workload: Workload, what: &str) -> Result<(Done, Option<trace::Written>), RunError> {
         match self {
-            Runner::Plain(on) => Ok((on.run(job)?, None)),
-            Runner::Traced(page) => page.run(job, what).map(|(done, written)| (done, Some(written))),
+            Runner::Plain(on) => Ok((on.run(workload, Check::No)?, None)),
+            Runner::Traced(page) => page.run(workload, what).map(|(done, written)| (done, Some(written))),
         }
     }
 }
@@ -205,17 +206,8 @@ impl Plan {
     fn run(&self, seed: u64, on: &Runner<'_>) -> Result<Report, Error> {
         let (subject, shapes) = (&self.subject, self.subject.shapes());
         let workload = subject.workload(&self.given, seed)?;
-        let names = subject.pipeline.inputs().values().map(|input| input.name.as_str());
-        let outputs = shapes.outputs.iter().map(|(name, region)| (name.as_str(), region.clone()));
-        let job = Job {
-            pipeline: &subject.pipeline,
-            inputs: names.zip(&workload.inputs).collect(),
-            params: &subject.params(),
-            outputs: outputs.collect(),
-            check: Check::No,
-        };
         let what = format!("{}{}", subject.name, subject.sizes);
-        let (done, trace) = on.run(&job, &what).map_err(|error| match error {
+        let (done, trace) = on.run(workload, &what).map_err(|error| match error {
             RunError::Evaluation(error) => subject.failed(*error),
             RunError::Kernels(error) => error,
         })?;

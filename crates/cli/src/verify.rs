@@ -7,9 +7,10 @@ use std::time::Instant;
 use warploom::app::{App, Settings};
 use warploom::interp::buffer::Buffer;
 use warploom::interp::compare::{Comparison, compare};
-use warploom::lang::{Pipeline, Region, Value};
+use warploom::lang::{Pipeline, Realisation, Region, Value, infer};
+use warploom::tune::workload::Workload;
 
-use crate::backend::{Check, Job, Ready, Source, Target};
+use crate::backend::{Check, Ready, Source, Target};
 use crate::error::Error;
 use crate::folder::{self, Folder};
 use crate::names::{Kind, find_app, find_setting};
@@ -228,10 +229,8 @@ impl<'a> Case<'a> {
     }
 
     fn run(&self, pipeline: &Pipeline, target: &Ready<'_>) -> Result<(Vec<Output>, f64), String> {
-        let inputs = self.inputs.iter().map(|(name, buffer)| (*name, buffer)).collect();
-        let (outputs, check) = (self.boxes(pipeline)?, Check::By(self.app.tolerance));
-        let job = Job { pipeline, inputs, params: &self.params, outputs, check };
-        let done = target.run(&job).map_err(|error| error.to_string())?;
+        let check = Check::By(self.app.tolerance);
+        let done = target.run(self.workload(pipeline)?, check).map_err(|error| error.to_string())?;
         if let Some(fault) = done.fault {
             return Err(fault);
         }
@@ -245,23 +244,35 @@ impl<'a> Case<'a> {
         Ok((compared, done.seconds))
     }
 
-    /// The boxes of the outputs. Returns an error unless each output, and nothing else, has
-    /// reference data.
-    fn boxes<'p>(&self, pipeline: &'p Pipeline) -> Result<Vec<(&'p str, Region)>, String> {
+    /// The pipeline with its data. Returns an error unless each output, and nothing else, has reference data.
+    fn workload(&self, pipeline: &Pipeline) -> Result<Workload, String> {
         let known = pipeline.output_names();
         if let Some((name, _)) =
             self.expected.iter().find(|(name, _)| !known.iter().any(|known| known == name))
         {
             return Err(format!("there is no output `{name}`; the outputs are {}", known.join(", ")));
         }
-        let mut boxes = Vec::new();
-        for &id in pipeline.outputs() {
-            let func = &pipeline.funcs()[id];
+        let mut request = Realisation::new(pipeline);
+        for (name, buffer) in &self.inputs {
+            request = request.input(name, buffer.region().clone());
+        }
+        for (name, value) in &self.params {
+            request = request.param(name, *value);
+        }
+        for func in pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id]) {
             for name in func.value_names() {
-                boxes.push((func.name.as_str(), self.expected(&name)?.region().clone()));
+                request = request.output(&func.name, self.expected(&name)?.region().clone());
             }
         }
-        Ok(boxes)
+        infer(pipeline, &request).map_err(|error| error.to_string())?;
+        let input = |name: &str| self.inputs.iter().find(|(known, _)| *known == name);
+        let inputs = pipeline.inputs().values().filter_map(|decl| Some(input(&decl.name)?.1.clone()));
+        Ok(Workload {
+            inputs: inputs.collect(),
+            params: request.params.values().flatten().copied().collect(),
+            outputs: request.outputs.iter().flatten().cloned().collect(),
+            pipeline: pipeline.clone(),
+        })
     }
 
     fn expected(&self, name: &str) -> Result<&Buffer, String> {

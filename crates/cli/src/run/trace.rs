@@ -7,7 +7,6 @@ use warploom::codegen::build::build_with_points;
 use warploom::codegen::ir::{Program, Space};
 use warploom::codegen::points::{Held, Points, Source as Of};
 use warploom::interp::buffer::Buffer;
-use warploom::lang::files::write_whole;
 use warploom::lang::{Id, Pipeline, Region, Value, dispatch, ir};
 use warploom::schedule::schedule::Problem;
 use warploom::target::Device;
@@ -15,11 +14,12 @@ use warploom::tune::workload::Workload;
 use warploom_report::{Fact, Picture, PictureKind, Step, TouchKind, Trace, TraceKernel};
 
 use super::recorder::{Canvas, Grain, MOST_BYTES, Recorder, Recording};
-use crate::backend::{self, Backend, Done, Job, Source, Target};
+use crate::backend::{self, Backend, Done, Source, Target};
 use crate::error::{Error, RunError};
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::show;
+use crate::writable::write;
 
 /// A page to write.
 pub(super) struct Page<'a> {
@@ -51,10 +51,9 @@ impl<'a> Page<'a> {
         Ok(Page { file, target, device: target.kernels.device(format)? })
     }
 
-    /// Runs a job in the simulator and writes the page; `what` is the app at its sizes.
-    pub(super) fn run(&self, job: &Job<'_>, what: &str) -> Result<(Done, Written), RunError> {
+    /// Runs a pipeline in the simulator and writes the page; `what` is the app at its sizes.
+    pub(super) fn run(&self, mut workload: Workload, what: &str) -> Result<(Done, Written), RunError> {
         let start = Instant::now();
-        let mut workload = job.workload();
         let problem = backend::problem(&workload.pipeline, &workload.realisation(), &self.device)?;
         check_size(&problem, what)?;
         let source = self.target.kernels.schedule.clone().unwrap_or(Source::Search(0));
@@ -101,9 +100,8 @@ impl<'a> Page<'a> {
     }
 
     fn write(&self, trace: Trace) -> Result<Written, Error> {
-        let (html, file) = (trace.to_html(), self.file.display().to_string());
-        write_whole(self.file, html.as_bytes())
-            .map_err(|error| Error::Write { path: file.clone(), error })?;
+        let html = trace.to_html();
+        let file = write(self.file, html.as_bytes())?;
         Ok(Written { file, bytes: html.len(), steps: trace.steps.len() })
     }
 }
