@@ -122,7 +122,9 @@ pub(crate) fn is_on_the_page<T: Declared + Described>() {
     };
     let section = &text[start + heading.len()..];
     let section = &section[..section.find("\n#").map_or(section.len(), |end| end + 1)];
-    let old = section.split_inclusive('\n').filter(|line| line.starts_with('|')).collect::<String>();
+    let is_row = |line: &&str| line.starts_with('|');
+    let old: String =
+        section.split_inclusive('\n').skip_while(|line| !is_row(line)).take_while(is_row).collect();
     if old == table {
         return;
     }

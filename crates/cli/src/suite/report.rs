@@ -9,7 +9,7 @@ use warploom::target::Device;
 use warploom_report::geometric_mean;
 
 use super::anchors::{Anchor, Anchors};
-use super::timed::{self, Timed, times, us, write_files};
+use super::timed::{self, Timed, times, us, verdict, write_results};
 use crate::date;
 use crate::error::Error;
 use crate::report::{self, Declared as _, Format};
@@ -110,25 +110,14 @@ impl Report {
 
     /// Writes the results and the schedules to a folder.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
-        let mut json = Vec::new();
-        report::json(&mut json, SCHEMA, self)?;
-        let name = |extension: &str| format!("suite-{}.{extension}", self.mode);
-        let mut files = vec![(name("json"), json), (name("md"), self.markdown().into_bytes())];
-        for row in self.apps.iter().filter(|row| !row.timed.schedule.is_empty()) {
-            files
-                .push((format!("{}.schedule", file_stem(&row.app)), row.timed.schedule.clone().into_bytes()));
-        }
-        write_files(folder, &files)
+        let schedules = self.apps.iter().map(|row| (file_stem(&row.app), &row.timed));
+        write_results(folder, &format!("suite-{}", self.mode), (self, self.markdown()), schedules)
     }
 
     /// Returns an error if an app has no valid schedule or was not reached.
     pub fn verdict(&self, count: usize) -> Result<(), Error> {
-        let failed: Vec<&str> =
-            self.apps.iter().filter(|row| !row.timed.is_ok()).map(|row| row.app.as_str()).collect();
-        match failed.is_empty() {
-            true => Ok(()),
-            false => Err(Error::Suite { failed: failed.len(), count, names: failed.join(", ") }),
-        }
+        let failed = self.apps.iter().filter(|row| !row.timed.is_ok()).map(|row| row.app.clone());
+        verdict("apps", count, &failed.collect::<Vec<_>>())
     }
 
     fn text(&self) -> String {

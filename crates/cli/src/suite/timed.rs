@@ -12,6 +12,7 @@ use warploom::tune::tuning::Tuned;
 use crate::bench::floor_us;
 use crate::error::Error;
 use crate::pipeline::Subject;
+use crate::report::{self, Declared};
 use crate::show;
 use crate::writable::{make_folder, write};
 
@@ -156,10 +157,31 @@ pub(super) fn times(ratio: Option<f64>) -> String {
     ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}x"))
 }
 
-/// Writes files to a folder, which is created if it is missing.
-pub(super) fn write_files(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+/// Writes results to a folder, which is created if it is missing: as JSON, as Markdown, and the schedules that there are, each
+/// under its name.
+pub(super) fn write_results<'a, T: Declared>(
+    folder: &Path,
+    stem: &str,
+    (report, markdown): (&T, String),
+    schedules: impl Iterator<Item = (String, &'a Timed)>,
+) -> Result<(), Error> {
+    let mut json = Vec::new();
+    report::json(&mut json, T::NAME, report)?;
     make_folder(folder)?;
-    files.iter().try_for_each(|(name, content)| write(&folder.join(name), content).map(drop))
+    write(&folder.join(format!("{stem}.json")), &json)?;
+    write(&folder.join(format!("{stem}.md")), markdown.as_bytes())?;
+    for (name, timed) in schedules.filter(|(_, timed)| !timed.schedule.is_empty()) {
+        write(&folder.join(format!("{name}.schedule")), timed.schedule.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// An error if some of so many apps or operators have no valid schedule.
+pub(super) fn verdict(what: &'static str, count: usize, failed: &[String]) -> Result<(), Error> {
+    match failed {
+        [] => Ok(()),
+        failed => Err(Error::Suite { failed: failed.len(), count, what, names: failed.join(", ") }),
+    }
 }
 
 /// Says so if a pipeline reduces floats of 16 bits, for which libraries use tensor cores.

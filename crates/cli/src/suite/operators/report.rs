@@ -17,7 +17,7 @@ use crate::report::{self, Declared as _, Format};
 use crate::show;
 use crate::sizes::Sizes;
 use crate::suite::anchors::{LibraryTime, LibraryTimes};
-use crate::suite::timed::{self, Timed, times, us, write_files};
+use crate::suite::timed::{self, Timed, times, us, verdict, write_results};
 use crate::table::{Table, dash};
 
 const SCHEMA: &str = Report::NAME;
@@ -204,28 +204,14 @@ impl Report {
 
     /// Writes the results and the schedules to a folder.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
-        let mut json = Vec::new();
-        report::json(&mut json, SCHEMA, self)?;
-        let name = |extension: &str| Report::file_name(&self.mode, extension);
-        let mut files = vec![(name("json"), json), (name("md"), self.markdown().into_bytes())];
-        for row in self.rows.iter().filter(|row| !row.timed.schedule.is_empty()) {
-            let schedule = row.timed.schedule.clone().into_bytes();
-            files.push((format!("{}.schedule", file_stem(&row.title())), schedule));
-        }
-        write_files(folder, &files)
+        let schedules = self.rows.iter().map(|row| (file_stem(&row.title()), &row.timed));
+        write_results(folder, &format!("operators-{}", self.mode), (self, self.markdown()), schedules)
     }
 
     /// Returns an error if a row has no valid schedule.
     pub fn verdict(&self) -> Result<(), Error> {
-        let failed: Vec<String> = self.rows.iter().filter(|row| !row.timed.is_ok()).map(Row::title).collect();
-        match failed.is_empty() {
-            true => Ok(()),
-            false => Err(Error::Operators {
-                failed: failed.len(),
-                count: self.rows.len(),
-                names: failed.join(", "),
-            }),
-        }
+        let failed = self.rows.iter().filter(|row| !row.timed.is_ok()).map(Row::title);
+        verdict("operators", self.rows.len(), &failed.collect::<Vec<_>>())
     }
 
     fn text(&self) -> String {

@@ -11,7 +11,7 @@ use warploom_report::geometric_mean;
 use crate::error::Error;
 use crate::report::{self, Declared as _, Format};
 use crate::show;
-use crate::suite::timed::{times, write_files};
+use crate::suite::timed::{times, verdict, write_results};
 use crate::table::Table;
 
 pub(crate) const SCHEMA: &str = Report::NAME;
@@ -95,10 +95,7 @@ impl Report {
 
     /// Writes the results to a folder.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
-        let mut json = Vec::new();
-        report::json(&mut json, SCHEMA, self)?;
-        let files = [("strategies.json", json), ("strategies.md", self.markdown().into_bytes())];
-        write_files(folder, &files.map(|(name, content)| (name.to_owned(), content)))
+        write_results(folder, "strategies", (self, self.markdown()), std::iter::empty())
     }
 
     /// Returns an error if nothing valid was found for a subject.
@@ -108,17 +105,8 @@ impl Report {
             let runs = subject.strategies.iter().flat_map(|compared| &compared.runs);
             !runs.into_iter().all(|run| run.best_us.is_empty())
         };
-        let failed: Vec<&str> = subjects
-            .iter()
-            .filter(|subject| !found(subject))
-            .map(|subject| subject.subject.as_str())
-            .collect();
-        match failed.is_empty() {
-            true => Ok(()),
-            false => {
-                Err(Error::Suite { failed: failed.len(), count: subjects.len(), names: failed.join(", ") })
-            }
-        }
+        let failed = subjects.iter().filter(|subject| !found(subject)).map(|subject| subject.subject.clone());
+        verdict("apps", subjects.len(), &failed.collect::<Vec<_>>())
     }
 
     /// What the tables show, in a sentence.
