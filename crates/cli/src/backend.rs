@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Arg, ValueEnum};
+use warploom::Scheduled;
 use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::cuda::Build;
 use warploom::codegen::export::file_stem;
@@ -15,8 +16,9 @@ use warploom::lang::brief::shown;
 use warploom::lang::{Pipeline, Realisation, files};
 use warploom::runtime::Gpu;
 use warploom::schedule::schedule::{Problem, Schedule, Written};
-use warploom::search::{Options, Outcome};
+use warploom::search::Options;
 use warploom::target::Device;
+use warploom::tune::one_shot::OneShot;
 use warploom::tune::workload::{CudaError, Loaded, PERTURBED_RUNS, Workload};
 
 use crate::device::{self, Beside};
@@ -160,44 +162,33 @@ impl fmt::Display for Source {
 }
 
 impl Kernels {
-    /// Loads, draws or searches for the schedule of a problem.
-    pub(crate) fn schedule(&self, problem: &Problem) -> Result<Schedule, Error> {
-        Ok(self.schedule_or_search(problem, None)?.0)
-    }
-
-    /// Like `schedule`, with the outcome of the search if there was one. It finds schedules for `any_size` if there are ranges
-    /// of sizes.
-    pub(crate) fn schedule_or_search(
-        &self,
-        problem: &Problem,
-        any_size: Option<&Problem>,
-    ) -> Result<(Schedule, Option<Outcome>), Error> {
+    /// Loads, draws or searches for the schedule of a problem, or for one at ranges of sizes if these are given.
+    pub(crate) fn obtain(&self, problem: &Problem, any_size: Option<&Problem>) -> Result<Obtained, Error> {
         let source = self.schedule.as_ref().ok_or_else(|| no_schedule("this command"))?;
-        self.schedule_from(source, problem, any_size)
+        self.obtain_from(source, problem, any_size)
     }
 
-    /// The schedule from one source, with the outcome of the search if there was one.
-    pub(crate) fn schedule_from(
+    /// The schedule from one source.
+    pub(crate) fn obtain_from(
         &self,
         source: &Source,
         problem: &Problem,
         any_size: Option<&Problem>,
-    ) -> Result<(Schedule, Option<Outcome>), Error> {
-        let pipeline = problem.pipeline();
-        match source {
-            Source::Default => Ok((Schedule::default_for(problem), None)),
-            Source::Random(seed) => Ok((Schedule::random(problem, *seed), None)),
+    ) -> Result<Obtained, Error> {
+        let schedule = match source {
+            Source::Default => Schedule::default_for(problem),
+            Source::Random(seed) => Schedule::random(problem, *seed),
             Source::Search(seed) => {
                 let options = Options { seed: *seed, any_size: any_size.cloned(), ..Options::default() };
                 let model = self.model.load(problem.device())?;
-                let found = search::run(problem, &*model, &options)?;
-                Ok((found.schedule, Some(found.outcome)))
+                return Ok(Obtained::Found(Box::new(search::run(problem, &*model, &options)?)));
             }
             Source::Path(given) => {
-                let file = schedule_file(given, pipeline.name());
-                Ok((read_legal(&file, any_size.unwrap_or(problem))?, None))
+                let file = schedule_file(given, problem.pipeline().name());
+                read_legal(&file, any_size.unwrap_or(problem))?
             }
-        }
+        };
+        Ok(Obtained::Given(schedule))
     }
 
     /// The options of the search; `None` if the schedule comes from elsewhere. `search:SEED`
@@ -267,10 +258,39 @@ impl Kernels {
     /// the kernels compute.
     pub(crate) fn build(&self, workload: &mut Workload, device: &Device) -> Result<Program, Error> {
         let problem = problem(&workload.pipeline, &workload.realisation(), device)?;
-        let schedule = self.schedule(&problem)?;
-        let program = build_program(&problem, &schedule)?;
-        workload.pipeline = rewritten(&problem, &schedule)?.pipeline().clone();
-        Ok(program)
+        let scheduled = self.obtain(&problem, None)?.build(problem, None, false)?;
+        workload.pipeline = scheduled.problem().pipeline().clone();
+        Ok(scheduled.program().clone())
+    }
+}
+
+/// A schedule that was given, or what a search found.
+pub(crate) enum Obtained {
+    Given(Schedule),
+    Found(Box<OneShot>),
+}
+
+impl Obtained {
+    pub(crate) fn schedule(&self) -> &Schedule {
+        match self {
+            Obtained::Given(schedule) => schedule,
+            Obtained::Found(found) => &found.schedule,
+        }
+    }
+
+    /// The kernels: at all sizes of `any_size` if that is given.
+    pub(crate) fn build(
+        self,
+        problem: Problem,
+        any_size: Option<Problem>,
+        pitched: bool,
+    ) -> Result<Scheduled, Error> {
+        let pipeline = problem.pipeline().clone();
+        let built = match self {
+            Obtained::Given(schedule) => Scheduled::new(problem, any_size, schedule, pitched),
+            Obtained::Found(found) => Scheduled::found(problem, any_size, &found, pitched),
+        };
+        built.map_err(|error| unbuilt(&pipeline, error))
     }
 }
 

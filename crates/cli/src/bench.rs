@@ -11,7 +11,7 @@ use warploom::target::Device;
 use warploom::tune::workload::PERTURBED_RUNS;
 
 use crate::any_size::AnySize;
-use crate::backend::{Builds, Kernels, no_schedule, open_gpu, problem, rewritten};
+use crate::backend::{Builds, Kernels, no_schedule, open_gpu, problem};
 use crate::choice::{Choice, Chosen};
 use crate::error::Error;
 use crate::pipeline::Subject;
@@ -114,13 +114,12 @@ impl Arguments {
         let asked = &chosen.subject;
         let problem = problem(&asked.pipeline, &asked.request, device)?;
         let any_size = self.any_size.dynamic.problem(asked, device)?;
-        let (schedule, found) = self.kernels.schedule_or_search(&problem, any_size.as_ref())?;
-        let (schedule, program) =
-            self.any_size.build(&problem, any_size.as_ref(), schedule, found.as_ref())?;
-        chosen.workload.pipeline = rewritten(&problem, &schedule)?.pipeline().clone();
+        let obtained = self.kernels.obtain(&problem, any_size.as_ref())?;
+        let scheduled = obtained.build(problem, any_size.clone(), self.any_size.pitch)?;
+        chosen.workload.pipeline = scheduled.problem().pipeline().clone();
         let request = any_size.as_ref().and_then(Problem::sizes).map(|sizes| &sizes.request);
         let sizes = request.map(|request| request.sizes_of(&asked.pipeline, &asked.request)).transpose()?;
-        Ok((program, sizes.unwrap_or_default()))
+        Ok((scheduled.program().clone(), sizes.unwrap_or_default()))
     }
 }
 

@@ -14,8 +14,8 @@ use warploom::schedule::schedule::{Change, Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::explain::{Explanation, microseconds};
 
-use crate::any_size::{self, Dynamic, Ranges};
-use crate::backend::{self, Kernels, Source, problem, rewritten, unbuilt};
+use crate::any_size::{Dynamic, Ranges};
+use crate::backend::{self, Kernels, Obtained, Source, problem, rewritten, unbuilt};
 use crate::error::Error;
 use crate::pipeline::{Subject, Which};
 use crate::report::{self, Format};
@@ -121,12 +121,14 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     // `compile` finds its schedule with the same options.
     let source = arguments.kernels.schedule.clone().unwrap_or(Source::Search(0));
     let any_size = arguments.dynamic.problem(&asked, &device)?;
-    let (mut schedule, outcome) = arguments.kernels.schedule_from(&source, &problem, any_size.as_ref())?;
+    let obtained = arguments.kernels.obtain_from(&source, &problem, any_size.as_ref())?;
+    let searched = matches!(obtained, Obtained::Found(_));
+    let mut schedule = obtained.schedule().clone();
     let mut program = None;
     if let Some(any_size) = any_size {
-        let (legal, built) = any_size::build(&any_size, schedule, outcome.as_ref())?;
-        schedule = legal;
-        program = Some((any_size, built));
+        let scheduled = obtained.build(problem.clone(), Some(any_size.clone()), true)?;
+        schedule = scheduled.schedule().clone();
+        program = Some((any_size, scheduled.program().clone()));
     }
     if arguments.decisions {
         return arguments.decisions(asked, &rewritten(&problem, &schedule)?, &schedule, out);
@@ -139,7 +141,10 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     };
     let first = explained(&source, schedule)?;
     let second = match &arguments.against {
-        Some(source) => Some(explained(source, arguments.kernels.schedule_from(source, &problem, None)?.0)?),
+        Some(source) => {
+            let obtained = arguments.kernels.obtain_from(source, &problem, None)?;
+            Some(explained(source, obtained.schedule().clone())?)
+        }
         None => None,
     };
     if let Some(file) = &arguments.html {
@@ -149,7 +154,7 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         program.map(|(any_size, program)| Ranges::new(&any_size, &first.schedule, &program, &*model));
     let ranges = ranges.transpose()?.flatten();
     let against = second.as_ref().map(|second| Against::new(&first, second));
-    let (searched, explanation) = (outcome.is_some(), first.explanation);
+    let explanation = first.explanation;
     let Subject { name: app, sizes, .. } = asked;
     let report = Report { app, sizes, device: device.name.clone(), searched, ranges, explanation, against };
     report::print(out, arguments.format, &report, || report.text(&device))

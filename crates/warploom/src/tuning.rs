@@ -6,13 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
-use warploom_codegen::build::{BuildError, build};
+use warploom_codegen::build::BuildError;
 use warploom_schedule::schedule::Problem;
 use warploom_search::Options;
 use warploom_tune::autotune::{AutotuneOptions, autotune};
-use warploom_tune::explain::Explanation;
 use warploom_tune::measure::Subject;
-use warploom_tune::one_shot::{OneShot, predicted_us};
 use warploom_tune::records::{Records, RecordsError};
 use warploom_tune::top::top;
 use warploom_tune::tuning::{Ended, Event, Task, TuneError, Tuned, Winner};
@@ -22,6 +20,7 @@ use crate::autoschedule::Autoscheduled;
 use crate::check;
 use crate::model::model_for;
 use crate::records;
+use crate::scheduled::Scheduled;
 
 /// How long to tune, and where to record it.
 #[derive(Clone, Debug)]
@@ -112,11 +111,11 @@ impl Autoscheduled {
         tuning: &Tuning,
         observer: &mut dyn FnMut(&Event<'_>),
     ) -> Result<Autoscheduled, TuningError> {
-        if self.any_size.is_some() {
+        if self.scheduled.any_size.is_some() {
             return Err(TuningError::AnySize);
         }
         let mut bench = OpenBench::open(&tuning.bench)?;
-        let (pipeline, request) = (self.problem.pipeline(), self.problem.request());
+        let (pipeline, request) = (self.scheduled.problem.pipeline(), self.scheduled.problem.request());
         let problem = Problem::new(pipeline, request, bench.device()).map_err(BuildError::from)?;
         let Tuned { winner, progress, ended, .. } = tuning.run(&problem, &mut bench, observer)?;
         match (winner, ended) {
@@ -128,19 +127,10 @@ impl Autoscheduled {
 
     /// The same pipeline with the schedule that won.
     fn tuned(&self, problem: Problem, winner: Winner) -> Result<Autoscheduled, TuningError> {
-        let (schedule, model) = (winner.schedule, model_for(problem.device()).model);
-        let shot = OneShot {
-            outcome: self.shot.outcome.clone(),
-            predicted_us: predicted_us(&problem, &schedule, &*model).map_err(BuildError::from)?,
-            program: build(&problem, &schedule)?,
-            schedule,
-            refused: Vec::new(),
-            spilling: 0,
-        };
-        let explanation = Explanation::new(&problem, &shot.schedule, &*model).map_err(BuildError::from)?;
-        let schedule_text = shot.schedule.to_text(problem.pipeline());
+        let model = model_for(problem.device()).model;
         let measured_us = winner.trial.time_us();
-        Ok(Autoscheduled { problem, shot, any_size: None, explanation, schedule_text, measured_us })
+        let scheduled = Scheduled::new(problem, None, winner.schedule, false)?;
+        Ok(Autoscheduled::new(scheduled, self.outcome.clone(), &*model, measured_us)?)
     }
 }
 

@@ -57,7 +57,8 @@ impl<'a> Page<'a> {
         let problem = backend::problem(&workload.pipeline, &workload.realisation(), &self.device)?;
         check_size(&problem, what)?;
         let source = self.target.kernels.schedule.clone().unwrap_or(Source::Search(0));
-        let schedule = self.target.kernels.schedule_from(&source, &problem, None)?.0;
+        let obtained = self.target.kernels.obtain_from(&source, &problem, None)?;
+        let schedule = obtained.schedule().clone();
         let built = build_with_points(&problem, &schedule);
         let (program, points) = built.map_err(|error| backend::unbuilt(problem.pipeline(), error))?;
         let problem = backend::rewritten(&problem, &schedule)?;
