@@ -114,17 +114,6 @@ pub(crate) struct Done {
     pub(crate) fault: Option<String>,
 }
 
-impl Backend {
-    /// Its name on the command line.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Backend::Reference => "reference",
-            Backend::Sim => "sim",
-            Backend::Cuda => "cuda",
-        }
-    }
-}
-
 impl Source {
     pub(crate) fn parse(text: &str) -> Result<Source, String> {
         let seed = |kind: &str, seed: &str| {
@@ -372,7 +361,7 @@ impl Target {
     pub(crate) fn ready(&self, format: Format) -> Result<Ready<'_>, Error> {
         let backend = self.backend();
         if backend != Backend::Reference && self.kernels.schedule.is_none() {
-            return Err(no_schedule(&format!("--on {}", backend.name())));
+            return Err(no_schedule(&format!("--on {}", names::written(&backend))));
         }
         let on = match backend {
             Backend::Reference => On::Reference,

@@ -19,6 +19,7 @@ use crate::any_size::{AnySize, Ranges, described};
 use crate::backend::{Kernels, Obtained, problem, unbuilt};
 use crate::emit::{self, Emit, Scheduled};
 use crate::error::Error;
+use crate::names::written;
 use crate::pipeline::{self, Which};
 use crate::report::{Declared as _, Format, json, text, verbatim};
 use crate::search;
@@ -208,7 +209,7 @@ impl Arguments {
         if self.format.json {
             let asked = if self.output.is_none() { self.emit.as_slice() } else { &[] };
             for emit in asked {
-                report.emitted.insert(emit.name(), emit.json(of)?);
+                report.emitted.insert(written(emit), emit.json(of)?);
             }
             return json(out, Report::NAME, &report);
         }

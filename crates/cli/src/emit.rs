@@ -78,15 +78,6 @@ impl Emit {
         }
     }
 
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Emit::Schedule => "schedule",
-            Emit::Nest => "nest",
-            Emit::Cuda => "cuda",
-            Emit::Features => "features",
-        }
-    }
-
     /// The text, which ends with a newline.
     pub(crate) fn text(self, of: &Scheduled<'_>) -> Result<String, Error> {
         Ok(match self {

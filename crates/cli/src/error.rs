@@ -134,7 +134,7 @@ pub(crate) enum Error {
     #[error("{}", misfit.sentence(file, input, app))]
     InputLayout { app: String, file: String, input: String, misfit: Box<Misfit> },
     #[error("--trace shows a run in the simulator, not on `{on}`; leave out --on, or give --on sim")]
-    TraceOn { on: &'static str },
+    TraceOn { on: String },
     #[error(
         "the trace of {what} is too large for a page, which has room for about 1 MB of steps; give a smaller --size"
     )]

@@ -155,6 +155,16 @@ fn facts(sources: &[Source]) -> Vec<Fact> {
     ]
 }
 
+/// What is said of a file of results.
+fn facts_of(file: &str, [date, device, command]: [&String; 3], versions: &[String]) -> Vec<Fact> {
+    vec![
+        Fact::new("measured", format!("{date} on {device}")),
+        Fact::new("versions", versions.join(", ")),
+        Fact::new("file", file),
+        Fact::new("command", command),
+    ]
+}
+
 /// The table of source files.
 fn table_of(sources: &[Source]) -> page::Table {
     Table::of(sources)

@@ -19,7 +19,7 @@ use crate::choice::Choice;
 use crate::error::{Error, RunError};
 use crate::inputs::{self, Given};
 use crate::memory;
-use crate::names::Kind;
+use crate::names::{Kind, written};
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
 use crate::show;
@@ -72,7 +72,7 @@ report! {
         seed: u64, "the seed of generated inputs";
         inputs: Vec<Input>, "the inputs";
         outputs: Vec<Output>, "the outputs; each value of a tuple is one";
-        on: &'static str, "`reference`, `sim` or `cuda`";
+        on: String, "`reference`, `sim` or `cuda`";
         seconds: f64, "how long it took";
         trace: Option<trace::Written>, "the page of `--trace`";
     }
@@ -228,7 +228,7 @@ impl Plan {
             seed,
             inputs: inputs.collect(),
             outputs,
-            on: on.backend().name(),
+            on: written(&on.backend()),
             seconds: done.seconds,
             trace,
         })
@@ -313,7 +313,7 @@ impl Summary {
 
 impl Report {
     fn where_it_ran(&self) -> &'static str {
-        match self.on {
+        match self.on.as_str() {
             "sim" => "the simulator",
             "cuda" => "the GPU, including compilation",
             _ => "the reference evaluator",

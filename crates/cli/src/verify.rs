@@ -13,7 +13,7 @@ use warploom::tune::workload::Workload;
 use crate::backend::{Check, Ready, Source, Target};
 use crate::error::Error;
 use crate::folder::{self, Folder};
-use crate::names::{Kind, find_app, find_setting};
+use crate::names::{Kind, find_app, find_setting, written};
 use crate::pipeline::file::app_with;
 use crate::pipeline::is_file;
 use crate::report::{self, Declared as _, Format};
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
 
 report! {
     struct Report = "warploom.verify/1" {
-        on: &'static str, "`reference`, `sim` or `cuda`";
+        on: String, "`reference`, `sim` or `cuda`";
         passed: bool, "whether every app passed";
         apps: Vec<Checked>, "the apps";
     }
@@ -118,7 +118,8 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
         failed => Err(Error::Verification { failed, count, names }),
     };
     if arguments.format.json {
-        let report = Report { on: arguments.target.backend().name(), passed: outcome.is_ok(), apps: checked };
+        let report =
+            Report { on: written(&arguments.target.backend()), passed: outcome.is_ok(), apps: checked };
         report::json(out, Report::NAME, &report)?;
     } else if outcome.is_ok() {
         let seconds = start.elapsed().as_secs_f64();

@@ -39,7 +39,7 @@ report! {
         pub(crate) search: Option<search::Report>, "`null` if a schedule was given";
         pub(crate) schedule: String, "the [schedule](schedules.md)";
         pub(crate) files: Vec<String>, "the files that were written";
-        pub(crate) emitted: BTreeMap<&'static str, Json>, "the outputs of `--emit` by name";
+        pub(crate) emitted: BTreeMap<String, Json>, "the outputs of `--emit` by name";
     }
 
     pub(crate) struct Kernel = "compiled kernel" {

@@ -8,15 +8,16 @@ use warploom::fuzz::{Failure, Reason, Reduced, Skipped, Summary};
 use warploom::schedule::schedule::{Coverage, Decision, StageKind};
 use warploom::target::Device;
 
-use super::{Arguments, Executor, compiled, searched};
+use super::{Arguments, compiled, searched};
 use crate::error::Error;
+use crate::names::written;
 use crate::report::{Declared as _, json, text};
 use crate::show;
 
 report! {
     pub(super) struct Report = "warploom.fuzz/1" {
         passed: bool, "whether nothing failed, and no more pairs were skipped than `--max-skipped` allows";
-        on: &'static str, "`sim` or `cuda`";
+        on: String, "`sim` or `cuda`";
         device: String, "the GPU that kernels were built for";
         seed: u64, "the seed of all pipelines and schedules";
         pipelines: u64, "the pipelines";
@@ -127,10 +128,7 @@ impl Report {
         Report {
             passed: summary.failures.is_empty()
                 && arguments.check_skipped(summary.skipped_pairs(), summary.pairs).is_ok(),
-            on: match arguments.on {
-                Executor::Sim => "sim",
-                Executor::Cuda => "cuda",
-            },
+            on: written(&arguments.on),
             device: device.name.clone(),
             seed: arguments.seed,
             pipelines: summary.pipelines,
@@ -167,7 +165,7 @@ impl Report {
         let passed = *pairs - *skipped - *failed as u64;
         let kinds: Vec<String> = self.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
-        let on = match self.on {
+        let on = match self.on.as_str() {
             "sim" => "simulated for",
             _ => "on",
         };

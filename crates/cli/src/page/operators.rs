@@ -4,6 +4,7 @@ use warploom::app::Settings;
 use warploom_apps::operators::operators;
 use warploom_report::{Fact, FamilyRatios, Listing, Operators, Ratio, Section};
 
+use super::facts_of;
 use super::nests::{Nests, Wanted};
 use super::source::{Content, Source};
 use crate::suite::operators::{Family, Results, Row, is_apart};
@@ -19,12 +20,7 @@ pub(super) fn sections(sources: &[Source], nests: &mut Nests) -> Vec<Section> {
 
 fn page(file: &str, results: &Results, nests: &mut Nests) -> Operators {
     let Results { mode, device, versions, command, date, libraries_of, .. } = results;
-    let mut facts = vec![
-        Fact::new("measured", format!("{date} on {device}")),
-        Fact::new("versions", versions.join(", ")),
-        Fact::new("file", file),
-        Fact::new("command", command),
-    ];
+    let mut facts = facts_of(file, [date, device, command], versions);
     facts.extend(libraries_of.as_ref().map(|of| Fact::new("compared with times of libraries on", of)));
     let [rows, means, networks] = results.tables().map(Table::on_page);
     let wanted = Wanted { name: device.clone(), fingerprint: String::new() };

@@ -2,8 +2,9 @@
 
 use warploom::tune::compare::{Compared, Mean, Subject};
 use warploom_report::chart::{Curve, Place};
-use warploom_report::{Fact, Section, Strategies, TriedSubject};
+use warploom_report::{Section, Strategies, TriedSubject};
 
+use super::facts_of;
 use super::source::{Content, Source};
 use crate::suite::strategies::{Results, notes};
 
@@ -26,12 +27,7 @@ fn page(file: &str, results: &Results) -> Strategies {
     };
     Strategies {
         title: format!("Strategies on {}", comparison.device),
-        facts: vec![
-            Fact::new("measured", format!("{date} on {}", comparison.device)),
-            Fact::new("versions", versions.join(", ")),
-            Fact::new("file", file),
-            Fact::new("command", command),
-        ],
+        facts: facts_of(file, [date, &comparison.device, command], versions),
         trials: comparison.trials,
         caption: results.caption(),
         subjects: comparison.subjects.iter().map(subject).collect(),

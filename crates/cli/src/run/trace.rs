@@ -16,6 +16,7 @@ use warploom_report::{Fact, Picture, PictureKind, Step, TouchKind, Trace, TraceK
 use super::recorder::{Canvas, Grain, MOST_BYTES, Recorder, Recording};
 use crate::backend::{self, Backend, Done, Source, Target};
 use crate::error::{Error, RunError};
+use crate::names::written;
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::show;
@@ -41,7 +42,7 @@ impl<'a> Page<'a> {
     /// Checks the flags before anything runs.
     pub(super) fn new(file: &'a Path, target: &'a Target, format: Format) -> Result<Page<'a>, Error> {
         if let Some(on) = target.on.filter(|on| *on != Backend::Sim) {
-            return Err(Error::TraceOn { on: on.name() });
+            return Err(Error::TraceOn { on: written(&on) });
         }
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {

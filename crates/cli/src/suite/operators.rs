@@ -14,6 +14,7 @@ use super::Arguments;
 use super::anchors::LibraryTimes;
 use super::runner::Runner;
 use crate::error::Error;
+use crate::names::written;
 use crate::progress::{Progress, Unit};
 use crate::voice;
 use report::Report;
@@ -25,7 +26,8 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     let chosen = chosen(operators(), &arguments.rows)?;
     let times = arguments.compare.as_deref().map(LibraryTimes::read).transpose()?;
     let mut runner = Runner::open(arguments)?;
-    let mut report = Report::new(arguments.mode.name(), runner.device(), runner.versions(), arguments.seed);
+    let mut report =
+        Report::new(written(&arguments.mode), runner.device(), runner.versions(), arguments.seed);
     if let Some(folder) = &arguments.output {
         continue_from(&mut report, folder, &chosen)?;
     }

@@ -78,9 +78,14 @@ pub(crate) fn table(rows: &[Row]) -> Table {
 }
 
 impl Report {
-    pub(super) fn new(mode: &str, device: &Device, versions: &[String], anchors: Option<Anchors>) -> Report {
+    pub(super) fn new(
+        mode: String,
+        device: &Device,
+        versions: &[String],
+        anchors: Option<Anchors>,
+    ) -> Report {
         Report {
-            mode: mode.to_owned(),
+            mode,
             device: device.name.clone(),
             versions: versions.to_vec(),
             command: show::command(),

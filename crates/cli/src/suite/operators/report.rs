@@ -113,9 +113,9 @@ pub(crate) fn table(rows: &[Row]) -> Table {
 }
 
 impl Report {
-    pub fn new(mode: &str, device: &Device, versions: &[String], seed: u64) -> Report {
+    pub fn new(mode: String, device: &Device, versions: &[String], seed: u64) -> Report {
         Report {
-            mode: mode.to_owned(),
+            mode,
             device: device.name.clone(),
             versions: versions.to_vec(),
             seed,
