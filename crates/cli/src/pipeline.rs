@@ -247,12 +247,7 @@ impl Subject {
         memory::check(self)?;
         let ids = self.pipeline.inputs().keys();
         let inputs = ids.map(|id| self.input(id, given, seed)).collect::<Result<_, _>>()?;
-        Ok(Workload {
-            pipeline: self.pipeline.clone(),
-            inputs,
-            params: self.request.params.values().flatten().copied().collect(),
-            outputs: self.request.outputs.iter().flatten().cloned().collect(),
-        })
+        Ok(Workload::new(&self.pipeline, &self.request, inputs))
     }
 
     /// The error of a pipeline that the reference evaluator cannot run.

@@ -268,12 +268,7 @@ impl<'a> Case<'a> {
         infer(pipeline, &request).map_err(|error| error.to_string())?;
         let input = |name: &str| self.inputs.iter().find(|(known, _)| *known == name);
         let inputs = pipeline.inputs().values().filter_map(|decl| Some(input(&decl.name)?.1.clone()));
-        Ok(Workload {
-            inputs: inputs.collect(),
-            params: request.params.values().flatten().copied().collect(),
-            outputs: request.outputs.iter().flatten().cloned().collect(),
-            pipeline: pipeline.clone(),
-        })
+        Ok(Workload::new(pipeline, &request, inputs.collect()))
     }
 
     fn expected(&self, name: &str) -> Result<&Buffer, String> {
