@@ -441,12 +441,16 @@ impl Error {
 
     /// Whether the command has printed a report that says the same.
     pub(crate) fn is_in_the_report(&self) -> bool {
-        use Error as E;
-        match self {
-            E::Verification { .. } | E::Suite { .. } | E::BrokenApps { .. } => true,
-            E::Fuzz { .. } | E::Skipped { .. } | E::RefusedCases { .. } | E::Survivors { .. } => true,
-            _ => false,
-        }
+        matches!(
+            self,
+            Error::Verification { .. }
+                | Error::Suite { .. }
+                | Error::BrokenApps { .. }
+                | Error::Fuzz { .. }
+                | Error::Skipped { .. }
+                | Error::RefusedCases { .. }
+                | Error::Survivors { .. }
+        )
     }
 }
 

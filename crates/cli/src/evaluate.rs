@@ -151,7 +151,8 @@ fn text(report: &Report) -> String {
         .right("samples", |compared| compared.chance.samples.to_string())
         .right("chance top-1", |compared| number(compared.chance.top1))
         .right("top-5", |compared| number(compared.chance.top5));
-    let models: [(&str, fn(&Compared) -> Option<&Score>); 2] = [
+    type Scores = fn(&Compared) -> Option<&Score>;
+    let models: [(&str, Scores); 2] = [
         ("analytic", |compared| Some(&compared.analytic)),
         ("learned", |compared| compared.learned.as_ref()),
     ];

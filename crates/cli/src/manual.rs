@@ -1,5 +1,6 @@
 //! `warploom manual`: writes man pages and completion scripts.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use crate::error::Error;
 use crate::help;
 use crate::report::{self, Format};
 use crate::show;
-use crate::writable::{self, make_folder};
+use crate::writable::{self, unwritable};
 
 /// Write man pages, and completion scripts for all shells
 #[derive(Debug, clap::Args)]
@@ -122,6 +123,6 @@ fn sections(text: &str) -> Roff {
 /// Writes one file below a folder, and returns its path.
 fn write(folder: &Path, name: &str, text: &[u8]) -> Result<String, Error> {
     let path = folder.join(name);
-    make_folder(path.parent().unwrap_or(folder))?;
+    fs::create_dir_all(path.parent().unwrap_or(folder)).map_err(unwritable(&path))?;
     writable::write(&path, text)
 }
