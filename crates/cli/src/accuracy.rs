@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::io::Write;
 
 use clap::ValueEnum;
-use serde::Serialize;
 use warploom::app::{App, Settings};
 use warploom::check::{SEED, small_settings};
 use warploom::codegen::printer::Build;
@@ -20,8 +19,9 @@ use crate::error::Error;
 use crate::names::find_app;
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
+use crate::show;
 use crate::sizes::Sizes;
-use crate::table::{self, Align};
+use crate::table::Table;
 
 /// Show the tolerance of each app's timing build, and how much of it is used
 #[derive(Debug, clap::Args)]
@@ -60,65 +60,50 @@ enum On {
     Cuda,
 }
 
-#[derive(Serialize)]
-struct Report {
-    passed: bool,
-    /// The name of the GPU; `null` if none was used.
-    device: Option<String>,
-    /// How many times the reference was evaluated with perturbed roundings.
-    runs: u64,
-    outputs: Vec<Row>,
-    /// Apps that could not be run or compared.
-    errors: Vec<Failed>,
-}
+report! {
+    struct Report = "warploom.accuracy/2" {
+        passed: bool, "whether every output is within its tolerance";
+        device: Option<String>, "the GPU; `null` if none was used";
+        runs: u64, "how often the reference was evaluated with perturbed rounding";
+        outputs: Vec<Row>, "the outputs of all apps";
+        errors: Vec<Failed>, "the apps that could not be run";
+    }
 
-/// An app without results, and why.
-#[derive(Serialize)]
-struct Failed {
-    app: String,
-    error: String,
-}
+    /// An app without results, and why.
+    struct Failed = "accuracy error" {
+        app: String, "the app";
+        error: String, "why it has no results";
+    }
 
-/// One output of an app.
-#[derive(Serialize)]
-struct Row {
-    app: String,
-    output: String,
-    #[serde(rename = "type")]
-    ty: Type,
-    /// Whether rounding errors can reach it; if not, every bit must match.
-    rounded: bool,
-    /// The tolerance that the app states, for floats; `null` if it is derived from the pipeline.
-    tolerance: Option<f64>,
-    /// The spread of the perturbed runs, as a fraction of the output's largest sample.
-    spread: f64,
-    /// The spread of the perturbed runs, as a fraction of the largest sample nearby.
-    local_spread: f64,
-    small: Margin,
-    /// `null` without a GPU.
-    full: Option<Margin>,
-}
+    /// One output of an app.
+    struct Row = "accuracy output" {
+        app: String, "the app";
+        output: String, "the output";
+        #[serde(rename = "type")]
+        ty: Type, "the type of its samples";
+        rounded: bool, "whether rounding can reach it; if not, every bit must match";
+        tolerance: Option<f64> ["share"],
+            "the tolerance that the app states, as a share of the largest sample; `null` if it is derived";
+        spread: f64 ["share"], "the difference between the perturbed runs, as a share of the largest sample";
+        local_spread: f64 ["share"], "the same, as a share of the largest sample nearby";
+        small: Margin, "at the small size";
+        full: Option<Margin>, "at the default size; `null` without a GPU";
+    }
 
-/// How much of its tolerance an output uses.
-#[derive(Serialize)]
-struct Margin {
-    sizes: Sizes,
-    samples: usize,
-    differing: usize,
-    max_abs: f64,
-    /// The largest fraction of the stated tolerance used by any sample within it.
-    used: f64,
-    /// How many samples exceed it.
-    outliers: usize,
-    /// The same for the derived tolerance.
-    derived_used: f64,
-    derived_outliers: usize,
-    /// What fails under the stated tolerance, as a sentence.
-    fault: Option<String>,
-    /// What would fail under the derived tolerance.
-    derived_fault: Option<String>,
-    /// How many samples differ between the perturbed runs by more than rounding explains.
-    ill_conditioned: usize,
+    /// How much of its tolerance an output uses.
+    struct Margin = "margin" {
+        sizes: Sizes, "the sizes by name";
+        samples: usize, "the compared samples";
+        differing: usize, "the samples that differ at all";
+        max_abs: f64 as "number or null", "the largest difference";
+        used: f64 ["share"], "the largest share of the tolerance that a sample within it uses";
+        outliers: usize, "the samples beyond it";
+        derived_used: f64 ["share"], "the same for the tolerance that is derived from the pipeline";
+        derived_outliers: usize, "the samples beyond that one";
+        fault: Option<String>, "what fails under the stated tolerance";
+        derived_fault: Option<String>, "what would fail under the derived one";
+        ill_conditioned: usize, "the samples that differ between the perturbed runs by more than rounding explains";
+    }
 }
 
 /// The expected outputs of a workload, with the stated and with the derived tolerance.
@@ -156,12 +141,6 @@ impl Margin {
             ill_conditioned: known.ill_conditioned,
         }
     }
-
-    fn cells(&self) -> [String; 4] {
-        let percent = |used: f64| format!("{:.0} %", 100.0 * used);
-        let outliers = self.outliers.to_string();
-        [self.ill_conditioned.to_string(), percent(self.used), outliers, percent(self.derived_used)]
-    }
 }
 
 /// Prints the tolerance of every app and how much of it is used.
@@ -191,10 +170,7 @@ pub(crate) fn accuracy(apps: &[App], arguments: &Arguments, out: &mut dyn Write)
     let (count, names, failed) = (chosen.len(), failed.join(", "), failed.len());
     let device = gpu.as_ref().map(|gpu| gpu.device().name.clone());
     let report = Report { passed: failed == 0, device, runs: PERTURBED_RUNS, outputs, errors };
-    match arguments.format.json {
-        true => report::json(out, "warploom.accuracy/2", &report)?,
-        false => report::text(out, &report.text())?,
-    }
+    report::print(out, arguments.format, &report, || report.text())?;
     match failed {
         0 => Ok(()),
         failed => Err(Error::Verification { failed, count, names }),
@@ -270,44 +246,39 @@ impl Row {
         std::iter::once(&self.small).chain(&self.full)
     }
 
-    fn cells(&self) -> Vec<String> {
-        let tolerance = match (self.rounded, self.ty) {
+    fn shown_tolerance(&self) -> String {
+        match (self.rounded, self.ty) {
             (false, _) | (true, Type::Bool) => "exact".to_owned(),
             (true, Type::F32) => {
                 self.tolerance.map_or("derived".to_owned(), |tolerance| format!("{tolerance:.0e}"))
             }
             (true, _) => "1 step".to_owned(),
-        };
-        let mut cells = vec![self.app.clone(), self.output.clone(), self.ty.to_string(), tolerance];
-        cells.extend([format!("{:.1e}", self.spread), format!("{:.1e}", self.local_spread)]);
-        cells.extend(self.margins().flat_map(Margin::cells));
-        cells
+        }
     }
 }
 
 impl Report {
     fn text(&self) -> String {
-        let mut titles = vec![
-            ("app", Align::Left),
-            ("output", Align::Left),
-            ("type", Align::Left),
-            ("tolerance", Align::Right),
-            ("spread", Align::Right),
-            ("nearby", Align::Right),
-            ("ill", Align::Right),
-            ("margin", Align::Right),
-            ("outliers", Align::Right),
-            ("derived", Align::Right),
-        ];
+        let mut table = Table::of(&self.outputs)
+            .left("app", |row| row.app.clone())
+            .left("output", |row| row.output.clone())
+            .left("type", |row| row.ty.to_string())
+            .right("tolerance", Row::shown_tolerance)
+            .right("spread", |row| format!("{:.1e}", row.spread))
+            .right("nearby", |row| format!("{:.1e}", row.local_spread))
+            .right("ill", |row| row.small.ill_conditioned.to_string())
+            .right("margin", |row| show::percent(row.small.used))
+            .right("outliers", |row| row.small.outliers.to_string())
+            .right("derived", |row| show::percent(row.small.derived_used));
         if self.device.is_some() {
-            titles.extend([
-                ("full ill", Align::Right),
-                ("full margin", Align::Right),
-                ("full outliers", Align::Right),
-                ("full derived", Align::Right),
-            ]);
+            let full =
+                |of: fn(&Margin) -> String| move |row: &Row| row.full.as_ref().map(of).unwrap_or_default();
+            table = table
+                .right("full ill", full(|margin| margin.ill_conditioned.to_string()))
+                .right("full margin", full(|margin| show::percent(margin.used)))
+                .right("full outliers", full(|margin| margin.outliers.to_string()))
+                .right("full derived", full(|margin| show::percent(margin.derived_used)));
         }
-        let rows: Vec<Vec<String>> = self.outputs.iter().map(Row::cells).collect();
         let faults = self.outputs.iter().flat_map(|row| {
             row.margins().filter_map(|margin| {
                 let fault = margin.fault.as_ref()?;
@@ -315,7 +286,7 @@ impl Report {
             })
         });
         let errors = self.errors.iter().map(|Failed { app, error }| format!("{app}: {error}\n"));
-        table::whole(&titles, &rows) + &faults.chain(errors).collect::<String>()
+        table.text() + &faults.chain(errors).collect::<String>()
     }
 }
 
@@ -323,13 +294,14 @@ impl Report {
 mod tests {
     use super::*;
     use crate::documented::Documented;
+    use crate::report::Declared as _;
 
     #[test]
     fn errors_in_json_are_as_their_page_says() {
         let errors = vec![Failed { app: "harris".to_owned(), error: "made up".to_owned() }];
         let report = Report { passed: false, device: None, runs: 8, outputs: Vec::new(), errors };
         let mut out = Vec::new();
-        report::json(&mut out, "warploom.accuracy/2", &report).unwrap();
+        report::json(&mut out, Report::NAME, &report).unwrap();
         let seen = Documented::read().check(&serde_json::from_slice(&out).unwrap());
         assert!(seen.contains("accuracy error: error"), "{seen:?}");
     }

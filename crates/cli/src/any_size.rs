@@ -2,15 +2,9 @@
 
 mod ranges;
 
-use warploom::codegen::build::build_with;
-use warploom::codegen::ir::Program;
-use warploom::codegen::lower;
 use warploom::lang::dynamic::SizeRange;
 use warploom::plan::Problem;
-use warploom::schedule::Schedule;
-use warploom::search::Outcome;
 use warploom::target::Device;
-use warploom::tune::one_shot::for_any_size;
 
 use crate::backend::unbuilt;
 use crate::error::Error;
@@ -24,7 +18,7 @@ pub(crate) struct AnySize {
     pub(crate) dynamic: Dynamic,
     /// Take the strides of inputs and outputs as arguments of every run, for parts of larger pictures
     #[arg(long, help_heading = "Kernels")]
-    pitch: bool,
+    pub(crate) pitch: bool,
 }
 
 /// Which sizes are arguments of the kernels.
@@ -55,39 +49,6 @@ impl Dynamic {
         let problem = Problem::dynamic(&asked.pipeline, &asked.dynamic(ranges)?, device);
         problem.map(Some).map_err(|error| unbuilt(&asked.pipeline, error.into()))
     }
-}
-
-impl AnySize {
-    /// The kernels under a schedule that can be used at all sizes: the given one, or the best one that a search `found`.
-    pub(crate) fn build(
-        &self,
-        problem: &Problem,
-        any_size: Option<&Problem>,
-        schedule: Schedule,
-        found: Option<&Outcome>,
-    ) -> Result<(Schedule, Program), Error> {
-        if let Some(any_size) = any_size {
-            return build(any_size, schedule, found);
-        }
-        let options = lower::Options { pitched: self.pitch, ..lower::Options::default() };
-        let program = build_with(problem, &schedule, options);
-        Ok((schedule, program.map_err(|error| unbuilt(problem.pipeline(), error))?))
-    }
-}
-
-/// The kernels for any size under a schedule that can be used at all of them: the given one, or the best one that a search
-/// `found`.
-pub(crate) fn build(
-    any_size: &Problem,
-    schedule: Schedule,
-    found: Option<&Outcome>,
-) -> Result<(Schedule, Program), Error> {
-    let options = lower::Options { pitched: true, ..lower::Options::default() };
-    let built = match found {
-        Some(found) => for_any_size(any_size, found).map(|(planned, program)| (planned.schedule, program)),
-        None => build_with(any_size, &schedule, options).map(|program| (schedule, program)),
-    };
-    built.map_err(|error| unbuilt(any_size.pipeline(), error))
 }
 
 /// Parses `W=64..8192`.

@@ -3,22 +3,20 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde::Serialize;
 use warploom::app::{App, Setting, Settings};
 use warploom::fuzz::catch;
 use warploom::lang::draft::Draft;
-use warploom::lang::files::write_whole;
 use warploom::lang::{Pipeline, Region, Type};
 
 use crate::error::Error;
 use crate::names::find_app;
 use crate::pipeline::{Subject, is_file};
-use crate::report::{self, Format};
+use crate::report::{self, Declared as _, Format};
 use crate::settings::{build, set_structure};
 use crate::show;
 use crate::sizes::Sizes;
-use crate::table::{self, Align};
-use crate::writable::Output;
+use crate::table::Table;
+use crate::writable::{Output, write};
 
 /// List the apps with their inputs, outputs, sizes and parameters, or export one
 #[derive(Debug, clap::Args)]
@@ -41,70 +39,63 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-/// An app that was written to a file.
-#[derive(Serialize)]
-struct Exported {
-    app: String,
-    file: String,
-    stages: usize,
-    bytes: usize,
-    /// The value of `--size` that gives the file the app's default sizes.
-    size: String,
-}
+report! {
+    /// An app that was written to a file.
+    struct Exported = "warploom.exported/1" {
+        app: String, "the app";
+        file: String, "the file with its pipeline";
+        stages: usize, "its Funcs";
+        bytes: usize, "the size of the file";
+        size: String, "the value of `--size` that gives the pipeline the app's default sizes";
+    }
 
-#[derive(Serialize)]
-struct Listing {
-    apps: Vec<Entry>,
-    /// The apps that cannot be built.
-    failed: Vec<Failed>,
-}
+    struct Listing = "warploom.apps/1" {
+        apps: Vec<Entry>, "in the order of the suite, the basic ones last";
+        failed: Vec<Failed>, "the apps whose pipelines cannot be built; then the exit code is 3";
+    }
 
-#[derive(Serialize)]
-struct Failed {
-    name: String,
-    error: String,
-}
+    struct Failed = "failed app" {
+        name: String, "the name of the app";
+        error: String, "what is wrong, for people";
+    }
 
-#[derive(Serialize)]
-struct Entry {
-    name: String,
-    about: String,
-    stages: usize,
-    inputs: Vec<Array>,
-    outputs: Vec<Array>,
-    sizes: Vec<Default>,
-    structure: Vec<Default>,
-    params: Vec<Param>,
-}
+    struct Entry = "app" {
+        name: String, "its name";
+        about: String, "what it does";
+        stages: usize, "its Funcs";
+        inputs: Vec<Array>, "at the default sizes";
+        outputs: Vec<Array>, "at the default sizes";
+        sizes: Vec<Default>, "what `--size` sets";
+        structure: Vec<Default>, "what `--set` sets";
+        params: Vec<Param>, "what `--param` sets";
+    }
 
-/// An input or output, at the default sizes.
-#[derive(Serialize)]
-struct Array {
-    name: String,
-    types: Vec<Type>,
-    region: Region,
-}
+    /// An input or output, at the default sizes.
+    struct Array = "app array" {
+        name: String, "its name";
+        types: Vec<Type>, "`f32`, `u8` and so on; several for a tuple";
+        region: Region, "its box";
+    }
 
-#[derive(Serialize)]
-struct Default {
-    name: String,
-    default: f64,
-}
+    struct Default = "app default" {
+        name: String, "its name";
+        default: f64, "its value if none is given";
+    }
 
-#[derive(Serialize)]
-struct Param {
-    name: String,
-    #[serde(rename = "type")]
-    ty: Type,
-    default: Option<f64>,
-    range: Option<[f64; 2]>,
-    specialised: bool,
+    struct Param = "app param" {
+        name: String, "its name";
+        #[serde(rename = "type")]
+        ty: Type, "`f32`, `i32` and so on";
+        default: Option<f64>, "its value if none is given";
+        range: Option<[f64; 2]>, "the smallest and the largest value that it may have";
+        specialised: bool, "whether it is fixed when the pipeline is compiled, like a size";
+    }
 }
 
 /// Prints the table of apps.
 pub(crate) fn apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     if let Some(export) = &arguments.export {
-        return write(apps, export, arguments, out);
+        return write_app(apps, export, arguments, out);
     }
     let (mut listed, mut failed) = (Vec::new(), Vec::new());
     for app in apps {
@@ -116,32 +107,9 @@ pub(crate) fn apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
         }
     }
     let errors: Vec<String> = failed.iter().map(|failed| failed.error.clone()).collect();
-    list(listed, failed, arguments, out)?;
+    let listing = Listing { apps: listed, failed };
+    report::print(out, arguments.format, &listing, || listing.text())?;
     if errors.is_empty() { Ok(()) } else { Err(Error::BrokenApps { errors }) }
-}
-
-/// Prints the apps that were built.
-fn list(
-    apps: Vec<Entry>,
-    failed: Vec<Failed>,
-    arguments: &Arguments,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
-    if arguments.format.json {
-        return report::json(out, "warploom.apps/1", &Listing { apps, failed });
-    }
-    let titles = [
-        ("app", Align::Left),
-        ("Funcs", Align::Right),
-        ("inputs and outputs", Align::Left),
-        ("settings", Align::Left),
-    ];
-    let rows: Vec<Vec<String>> = apps.iter().map(Entry::row).collect();
-    let mut text = table::whole(&titles, &rows);
-    if apps.iter().flat_map(|app| &app.params).any(|param| param.specialised) {
-        text += "\n* fixed when the pipeline is compiled, like sizes; changing any other param needs no recompilation\n";
-    }
-    report::text(out, &text)
 }
 
 impl Arguments {
@@ -157,7 +125,7 @@ fn exported(export: &str) -> (String, &str) {
 }
 
 /// Writes the pipeline of `[APP=]FILE`, with the app's values of Params as defaults.
-fn write(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+fn write_app(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let (name, file) = exported(export);
     let app = find_app(apps, &name)?;
     if !is_file(file) {
@@ -172,13 +140,11 @@ fn write(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Write)
     }
     let pipeline = draft.finish().map_err(|error| Error::Pipeline { app: app.name.clone(), error })?;
     let json = pipeline.to_json();
-    write_whole(Path::new(file), json.as_bytes())
-        .map_err(|error| Error::Write { path: file.to_owned(), error })?;
-    let (app, file) = (app.name.clone(), file.to_owned());
+    let (app, file) = (app.name.clone(), write(Path::new(file), json.as_bytes())?);
     let size = Sizes::of_boxes(&pipeline, &subject.request).as_argument().unwrap_or_default();
     let exported = Exported { app, file, stages: pipeline.funcs().len(), bytes: json.len(), size };
     if arguments.format.json {
-        return report::json(out, "warploom.exported/1", &exported);
+        return report::json(out, Exported::NAME, &exported);
     }
     let Exported { stages, size, .. } = &exported;
     let file = show::path(&exported.file);
@@ -247,9 +213,28 @@ fn params(app: &App, pipeline: &Pipeline) -> Vec<Param> {
     params
 }
 
+impl Listing {
+    fn text(&self) -> String {
+        let text = Table::of(&self.apps)
+            .left("app", |app| app.name.clone())
+            .right("Funcs", |app| app.stages.to_string())
+            .left("inputs and outputs", Entry::arrays)
+            .left("settings", Entry::settings)
+            .text();
+        let fixed = self.apps.iter().flat_map(|app| &app.params).any(|param| param.specialised);
+        let note = "\n* fixed when the pipeline is compiled, like sizes; changing any other param needs no recompilation\n";
+        if fixed { text + note } else { text }
+    }
+}
+
 impl Entry {
-    fn row(&self) -> Vec<String> {
+    fn arrays(&self) -> String {
         let arrays = |arrays: &[Array]| arrays.iter().map(Array::short).collect::<Vec<_>>().join(" ");
+        format!("{} -> {}", arrays(&self.inputs), arrays(&self.outputs)).trim_start().to_owned()
+    }
+
+    /// One line for each flag that sets something.
+    fn settings(&self) -> String {
         let defaults =
             |settings: &[Default]| settings.iter().map(|s| format!("{}={}", s.name, s.default)).collect();
         let settings: [(&str, Vec<String>); 3] = [
@@ -257,16 +242,11 @@ impl Entry {
             ("set", defaults(&self.structure)),
             ("param", self.params.iter().map(Param::short).collect()),
         ];
-        // One line for each flag that sets them.
         let settings = settings.iter().filter(|(_, settings)| !settings.is_empty());
-        let settings: Vec<String> =
-            settings.map(|(flag, settings)| format!("{flag} {}", settings.join(" "))).collect();
-        vec![
-            self.name.clone(),
-            self.stages.to_string(),
-            format!("{} -> {}", arrays(&self.inputs), arrays(&self.outputs)).trim_start().to_owned(),
-            settings.join("\n"),
-        ]
+        settings
+            .map(|(flag, settings)| format!("{flag} {}", settings.join(" ")))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 

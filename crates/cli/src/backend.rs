@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Arg, ValueEnum};
+use warploom::Scheduled;
 use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::export::file_stem;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::Build;
-use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Expected};
 use warploom::lang::brief::shown;
-use warploom::lang::{Pipeline, Realisation, Region, Value, files};
+use warploom::lang::{Pipeline, Realisation, files};
 use warploom::plan::{PlanError, Problem, Violation};
 use warploom::runtime::Gpu;
 use warploom::schedule::{Schedule, Written};
-use warploom::search::{Options, Outcome};
+use warploom::search::Options;
 use warploom::target::Device;
+use warploom::tune::one_shot::OneShot;
 use warploom::tune::workload::{GpuError, Loaded, PERTURBED_RUNS, Workload};
 
 use crate::device::{self, Beside};
@@ -93,18 +94,6 @@ pub(crate) enum Source {
     Path(PathBuf),
 }
 
-/// A pipeline with everything it needs to run.
-pub(crate) struct Job<'a> {
-    pub(crate) pipeline: &'a Pipeline,
-    /// Buffers of the inputs, by name.
-    pub(crate) inputs: Vec<(&'a str, &'a Buffer)>,
-    pub(crate) params: &'a [(String, Value)],
-    /// The boxes of the outputs to compute, by name.
-    pub(crate) outputs: Vec<(&'a str, Region)>,
-    /// Whether to compare kernels on a GPU with the reference evaluator.
-    pub(crate) check: Check,
-}
-
 /// Whether, and how, kernels are compared with the reference evaluator.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Check {
@@ -115,7 +104,7 @@ pub(crate) enum Check {
     By(Option<f64>),
 }
 
-/// The result of a job.
+/// The result of a run.
 pub(crate) struct Done {
     /// One buffer per output value, in the pipeline's order; a tuple has several values.
     pub(crate) outputs: Vec<Buffer>,
@@ -123,17 +112,6 @@ pub(crate) struct Done {
     pub(crate) seconds: f64,
     /// The first difference from the reference evaluator that is not allowed, as a sentence.
     pub(crate) fault: Option<String>,
-}
-
-impl Backend {
-    /// Its name on the command line.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Backend::Reference => "reference",
-            Backend::Sim => "sim",
-            Backend::Cuda => "cuda",
-        }
-    }
 }
 
 impl Source {
@@ -173,44 +151,33 @@ impl fmt::Display for Source {
 }
 
 impl Kernels {
-    /// Loads, draws or searches for the schedule of a problem.
-    pub(crate) fn schedule(&self, problem: &Problem) -> Result<Schedule, Error> {
-        Ok(self.schedule_or_search(problem, None)?.0)
-    }
-
-    /// Like `schedule`, with the outcome of the search if there was one. It finds schedules for `any_size` if there are ranges
-    /// of sizes.
-    pub(crate) fn schedule_or_search(
-        &self,
-        problem: &Problem,
-        any_size: Option<&Problem>,
-    ) -> Result<(Schedule, Option<Outcome>), Error> {
+    /// Loads, draws or searches for the schedule of a problem, or for one at ranges of sizes if these are given.
+    pub(crate) fn obtain(&self, problem: &Problem, any_size: Option<&Problem>) -> Result<Obtained, Error> {
         let source = self.schedule.as_ref().ok_or_else(|| no_schedule("this command"))?;
-        self.schedule_from(source, problem, any_size)
+        self.obtain_from(source, problem, any_size)
     }
 
-    /// The schedule from one source, with the outcome of the search if there was one.
-    pub(crate) fn schedule_from(
+    /// The schedule from one source.
+    pub(crate) fn obtain_from(
         &self,
         source: &Source,
         problem: &Problem,
         any_size: Option<&Problem>,
-    ) -> Result<(Schedule, Option<Outcome>), Error> {
-        let pipeline = problem.pipeline();
-        match source {
-            Source::Default => Ok((problem.default_schedule(), None)),
-            Source::Random(seed) => Ok((problem.random_schedule(*seed), None)),
+    ) -> Result<Obtained, Error> {
+        let schedule = match source {
+            Source::Default => problem.default_schedule(),
+            Source::Random(seed) => problem.random_schedule(*seed),
             Source::Search(seed) => {
                 let options = Options { seed: *seed, any_size: any_size.cloned(), ..Options::default() };
                 let model = self.model.load(problem.device())?;
-                let found = search::run(problem, &*model, &options)?;
-                Ok((found.planned.schedule, Some(found.outcome)))
+                return Ok(Obtained::Found(Box::new(search::run(problem, &*model, &options)?)));
             }
             Source::Path(given) => {
-                let file = schedule_file(given, pipeline.name());
-                Ok((read_legal(&file, any_size.unwrap_or(problem))?, None))
+                let file = schedule_file(given, problem.pipeline().name());
+                read_legal(&file, any_size.unwrap_or(problem))?
             }
-        }
+        };
+        Ok(Obtained::Given(schedule))
     }
 
     /// The options of the search; `None` if the schedule comes from elsewhere. `search:SEED`
@@ -280,10 +247,39 @@ impl Kernels {
     /// the kernels compute.
     pub(crate) fn build(&self, workload: &mut Workload, device: &Device) -> Result<Program, Error> {
         let problem = problem(&workload.pipeline, &workload.realisation(), device)?;
-        let schedule = self.schedule(&problem)?;
-        let program = build_program(&problem, &schedule)?;
-        workload.pipeline = rewritten(&problem, &schedule)?.pipeline().clone();
-        Ok(program)
+        let scheduled = self.obtain(&problem, None)?.build(problem, None, false)?;
+        workload.pipeline = scheduled.problem().pipeline().clone();
+        Ok(scheduled.program().clone())
+    }
+}
+
+/// A schedule that was given, or what a search found.
+pub(crate) enum Obtained {
+    Given(Schedule),
+    Found(Box<OneShot>),
+}
+
+impl Obtained {
+    pub(crate) fn schedule(&self) -> &Schedule {
+        match self {
+            Obtained::Given(schedule) => schedule,
+            Obtained::Found(found) => &found.planned.schedule,
+        }
+    }
+
+    /// The kernels: at all sizes of `any_size` if that is given.
+    pub(crate) fn build(
+        self,
+        problem: Problem,
+        any_size: Option<Problem>,
+        pitched: bool,
+    ) -> Result<Scheduled, Error> {
+        let pipeline = problem.pipeline().clone();
+        let built = match self {
+            Obtained::Given(schedule) => Scheduled::new(problem, any_size, schedule, pitched),
+            Obtained::Found(found) => Scheduled::found(problem, any_size, &found, pitched),
+        };
+        built.map_err(|error| unbuilt(&pipeline, error))
     }
 }
 
@@ -342,7 +338,7 @@ pub(crate) fn legal(path: &Path, written: Written, problem: &Problem) -> Result<
     }
 }
 
-/// A [`Target`] on which jobs can run.
+/// A [`Target`] on which pipelines can run.
 pub(crate) struct Ready<'a> {
     pub(crate) target: &'a Target,
     on: On,
@@ -365,7 +361,7 @@ impl Target {
     pub(crate) fn ready(&self, format: Format) -> Result<Ready<'_>, Error> {
         let backend = self.backend();
         if backend != Backend::Reference && self.kernels.schedule.is_none() {
-            return Err(no_schedule(&format!("--on {}", backend.name())));
+            return Err(no_schedule(&format!("--on {}", names::written(&backend))));
         }
         let on = match backend {
             Backend::Reference => On::Reference,
@@ -377,13 +373,13 @@ impl Target {
 }
 
 impl Ready<'_> {
-    /// Runs a job and shows its progress.
-    pub(crate) fn run(&self, job: &Job<'_>) -> Result<Done, RunError> {
+    /// Runs a pipeline, shows its progress, and compares kernels on a GPU with the reference evaluator if asked to.
+    pub(crate) fn run(&self, workload: Workload, check: Check) -> Result<Done, RunError> {
         let start = Instant::now();
         let (outputs, fault) = match &self.on {
-            On::Reference => (evaluate(job)?, None),
-            On::Sim(device) => (self.simulate(job.workload(), device)?, None),
-            On::Cuda => self.on_gpu(job.workload(), job.check)?,
+            On::Reference => (evaluate(&workload)?, None),
+            On::Sim(device) => (self.simulate(workload, device)?, None),
+            On::Cuda => self.on_gpu(workload, check)?,
         };
         Ok(Done { outputs, seconds: start.elapsed().as_secs_f64(), fault })
     }
@@ -468,39 +464,12 @@ impl Builds {
     }
 }
 
-impl Job<'_> {
-    /// The same job with inputs, Params and outputs in the order of the pipeline's tables.
-    pub(crate) fn workload(&self) -> Workload {
-        let input = |name: &str| self.inputs.iter().find(|(known, _)| *known == name);
-        let param = |name: &str| self.params.iter().find(|(known, _)| known == name);
-        let inputs = self.pipeline.inputs().values().filter_map(|decl| input(&decl.name));
-        let params = self.pipeline.params().values().filter_map(|decl| param(&decl.name));
-        let names = self.pipeline.outputs().iter().map(|id| self.pipeline.funcs()[*id].name.as_str());
-        let outputs = names.filter_map(|name| self.outputs.iter().find(|(known, _)| *known == name));
-        Workload {
-            pipeline: self.pipeline.clone(),
-            inputs: inputs.map(|(_, buffer)| (*buffer).clone()).collect(),
-            params: params.map(|(_, value)| *value).collect(),
-            outputs: outputs.map(|(_, region)| region.clone()).collect(),
-        }
-    }
-}
-
-fn evaluate(job: &Job<'_>) -> Result<Vec<Buffer>, RunError> {
-    let progress = Progress::new(format!("evaluating {}", job.pipeline.name()), Unit::Share);
-    let mut evaluation = Evaluation::new(job.pipeline).on_progress(|step| {
+fn evaluate(workload: &Workload) -> Result<Vec<Buffer>, RunError> {
+    let progress = Progress::new(format!("evaluating {}", workload.pipeline.name()), Unit::Share);
+    let evaluation = workload.evaluation().on_progress(|step| {
         progress.set_length(step.total);
         progress.set_position(step.done);
         progress.set_message(step.func.to_owned());
     });
-    for &(name, buffer) in &job.inputs {
-        evaluation = evaluation.input(name, buffer);
-    }
-    for (name, value) in job.params {
-        evaluation = evaluation.param(name, *value);
-    }
-    for (name, region) in &job.outputs {
-        evaluation = evaluation.output(name, region.clone());
-    }
     evaluation.run().map_err(|error| RunError::Evaluation(Box::new(error)))
 }

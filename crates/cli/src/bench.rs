@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use serde::Serialize;
 use warploom::app::App;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::Build;
@@ -12,13 +11,14 @@ use warploom::target::Device;
 use warploom::tune::workload::PERTURBED_RUNS;
 
 use crate::any_size::AnySize;
-use crate::backend::{Builds, Kernels, no_schedule, open_gpu, problem, rewritten};
+use crate::backend::{Builds, Kernels, no_schedule, open_gpu, problem};
 use crate::choice::{Choice, Chosen};
 use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
+use crate::show;
 use crate::sizes::Sizes;
-use crate::table::{self, Align};
+use crate::table::Table;
 
 /// Time a pipeline on a GPU under a schedule
 #[derive(Debug, clap::Args)]
@@ -45,35 +45,30 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Report {
-    app: String,
-    sizes: Sizes,
-    device: String,
-    /// Whether the checking build matched the reference bit for bit, and the timing build within
-    /// its tolerance; `null` without `--check`.
-    exact: Option<bool>,
-    min_us: f64,
-    median_us: f64,
-    /// The compulsory bytes divided by the shortest time.
-    gigabytes_per_second: f64,
-    /// A lower bound on the run time, from the device's bandwidth and arithmetic throughput.
-    floor_us: f64,
-    /// The lower bound divided by the shortest measured time; 1 is optimal.
-    fraction_of_floor: f64,
-    timing: Timing,
-    kernels: Vec<Kernel>,
-}
+report! {
+    struct Report = "warploom.bench/2" {
+        app: String, "the app";
+        sizes: Sizes, "its sizes by name";
+        device: String, "the GPU";
+        exact: Option<bool>, "`true` if `--check` found no difference; `null` without it";
+        min_us: f64, "the shortest time of the faster mode";
+        median_us: f64, "its median";
+        gigabytes_per_second: f64 ["GB/s"], "compulsory bytes divided by the shortest time";
+        floor_us: f64, "a lower bound from the bandwidth and arithmetic throughput of the GPU";
+        fraction_of_floor: f64 ["share"], "the lower bound divided by the shortest time";
+        timing: Timing, "all measurements";
+        kernels: Vec<Kernel>, "the kernels";
+    }
 
-#[derive(Serialize)]
-struct Kernel {
-    name: String,
-    grid: [u32; 3],
-    threads: u32,
-    registers: u32,
-    local_bytes: u32,
-    shared_bytes: u32,
-    blocks_per_sm: u32,
+    struct Kernel = "timed kernel" {
+        name: String, "its name";
+        grid: [u32; 3] ["blocks"], "along x, y and z";
+        threads: u32, "the threads per block";
+        registers: u32, "registers per thread";
+        local_bytes: u32, "local memory per thread";
+        shared_bytes: u32, "shared memory per block";
+        blocks_per_sm: u32, "resident blocks per SM";
+    }
 }
 
 pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -110,10 +105,7 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
         blocks_per_sm: facts.blocks_per_sm,
     });
     let report = Report::new(&chosen.subject, gpu.device(), exact, timing, kernels.collect())?;
-    if arguments.format.json {
-        return report::json(out, "warploom.bench/2", &report);
-    }
-    report::text(out, &report.text())
+    report::print(out, arguments.format, &report, || report.text())
 }
 
 impl Arguments {
@@ -122,13 +114,12 @@ impl Arguments {
         let asked = &chosen.subject;
         let problem = problem(&asked.pipeline, &asked.request, device)?;
         let any_size = self.any_size.dynamic.problem(asked, device)?;
-        let (schedule, found) = self.kernels.schedule_or_search(&problem, any_size.as_ref())?;
-        let (schedule, program) =
-            self.any_size.build(&problem, any_size.as_ref(), schedule, found.as_ref())?;
-        chosen.workload.pipeline = rewritten(&problem, &schedule)?.pipeline().clone();
+        let obtained = self.kernels.obtain(&problem, any_size.as_ref())?;
+        let scheduled = obtained.build(problem, any_size.clone(), self.any_size.pitch)?;
+        chosen.workload.pipeline = scheduled.problem().pipeline().clone();
         let request = any_size.as_ref().and_then(Problem::sizes).map(|sizes| &sizes.request);
         let sizes = request.map(|request| request.sizes_of(&asked.pipeline, &asked.request)).transpose()?;
-        Ok((program, sizes.unwrap_or_default()))
+        Ok((scheduled.program().clone(), sizes.unwrap_or_default()))
     }
 }
 
@@ -193,28 +184,15 @@ impl Report {
             self.fraction_of_floor * 100.0,
             self.floor_us
         );
-        let titles = [
-            ("kernel", Align::Left),
-            ("grid", Align::Right),
-            ("threads", Align::Right),
-            ("registers", Align::Right),
-            ("local bytes", Align::Right),
-            ("shared bytes", Align::Right),
-            ("blocks per SM", Align::Right),
-        ];
-        let rows = self.kernels.iter().map(|kernel| {
-            let [x, y, z] = kernel.grid;
-            vec![
-                kernel.name.clone(),
-                format!("{x}x{y}x{z}"),
-                kernel.threads.to_string(),
-                kernel.registers.to_string(),
-                kernel.local_bytes.to_string(),
-                kernel.shared_bytes.to_string(),
-                kernel.blocks_per_sm.to_string(),
-            ]
-        });
-        text + &table::whole(&titles, &rows.collect::<Vec<_>>())
+        text + &Table::of(&self.kernels)
+            .left("kernel", |kernel| kernel.name.clone())
+            .right("grid", |kernel| show::grid(kernel.grid))
+            .right("threads", |kernel| kernel.threads.to_string())
+            .right("registers", |kernel| kernel.registers.to_string())
+            .right("local bytes", |kernel| kernel.local_bytes.to_string())
+            .right("shared bytes", |kernel| kernel.shared_bytes.to_string())
+            .right("blocks per SM", |kernel| kernel.blocks_per_sm.to_string())
+            .text()
     }
 }
 
@@ -224,6 +202,7 @@ mod tests {
 
     use super::*;
     use crate::documented::Documented;
+    use crate::report::Declared as _;
 
     #[test]
     fn the_report_is_as_its_page_says() {
@@ -259,7 +238,7 @@ mod tests {
             kernels: vec![kernel],
         };
         let mut out = Vec::new();
-        report::json(&mut out, "warploom.bench/2", &report).unwrap();
+        report::json(&mut out, Report::NAME, &report).unwrap();
         Documented::read().check(&serde_json::from_slice(&out).unwrap());
     }
 }

@@ -14,16 +14,16 @@ use warploom::cost::CostModel;
 use warploom::export::{ExportOptions, Package};
 use warploom::plan::Problem;
 use warploom::schedule::Schedule;
-use warploom::search::{Options, Outcome};
+use warploom::search::Options;
 use warploom::target::Device;
 
 use crate::any_size::{AnySize, Ranges, described};
-use crate::backend::{Kernels, build_program, problem, rewritten};
+use crate::backend::{Kernels, Obtained, problem};
 use crate::emit::{self, Emit, Scheduled};
 use crate::error::Error;
-use crate::explain::explanation;
+use crate::names::written;
 use crate::pipeline::{self, Which};
-use crate::report::{Format, json, text, verbatim};
+use crate::report::{Declared as _, Format, json, text, verbatim};
 use crate::writable::{self, Output};
 use crate::{search, voice};
 
@@ -92,24 +92,18 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let pipeline = &asked.pipeline;
     let problem = problem(pipeline, &asked.request, &device)?;
     let any_size = arguments.any_size.dynamic.problem(&asked, &device)?;
-    let (schedule, search, found) = arguments.schedule(&problem, any_size.as_ref(), &*model)?;
+    let (obtained, search) = arguments.obtain(&problem, any_size.as_ref(), &*model)?;
     voice::warnings(pipeline, problem.regions());
-    let (schedule, program) =
-        arguments.any_size.build(&problem, any_size.as_ref(), schedule, found.as_ref())?;
-    let mut package = Package::new(any_size.as_ref().unwrap_or(&problem), &schedule, &program, &options)?;
-    let problem = rewritten(&problem, &schedule)?;
-    let explanation = explanation(&problem, &schedule, &*model)?;
+    let scheduled = obtained.build(problem, any_size.clone(), arguments.any_size.pitch)?;
+    let mut package = scheduled.package(&options)?;
+    let (problem, schedule) = (scheduled.problem(), scheduled.schedule());
+    let explanation = scheduled.explanation(&*model);
     // Machine code that is not written anywhere is not compiled.
     let mut files = Vec::new();
     if let (Some(folder), true) = (&arguments.output, arguments.emit.is_empty()) {
         files = write(&mut package, folder)?;
     }
-    let of = Scheduled {
-        problem: &problem,
-        schedule: &schedule,
-        program: package.program(),
-        explanation: &explanation,
-    };
+    let of = Scheduled { problem, schedule, program: package.program(), explanation: &explanation };
     for name in &asked.unset {
         voice::note(&format!("the Param {name} has no value; a run that gives none has 0"));
     }
@@ -119,7 +113,7 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     }
     let described = described(package.program(), any_size.as_ref());
     let ranges =
-        any_size.as_ref().map(|any_size| Ranges::new(any_size, &schedule, package.program(), &*model));
+        any_size.as_ref().map(|any_size| Ranges::new(any_size, schedule, package.program(), &*model));
     let report = Report {
         app: asked.name,
         sizes: asked.sizes,
@@ -153,8 +147,8 @@ pub(crate) fn export(
     folder: &Path,
 ) -> Result<Vec<String>, Error> {
     let problem = problem(&asked.pipeline, &asked.request, device)?;
-    let program = build_program(&problem, schedule)?;
-    let mut package = Package::new(&problem, schedule, &program, &ExportOptions::default())?;
+    let scheduled = Obtained::Given(schedule.clone()).build(problem, None, false)?;
+    let mut package = scheduled.package(&ExportOptions::default())?;
     let files = write(&mut package, folder)?;
     package.notes().iter().for_each(|note| voice::note(note));
     Ok(files)
@@ -181,19 +175,19 @@ impl Arguments {
     }
 
     /// The given schedule, or the best one of a search.
-    fn schedule(
+    fn obtain(
         &self,
         problem: &Problem,
         any_size: Option<&Problem>,
         model: &dyn CostModel,
-    ) -> Result<(Schedule, Option<search::Report>, Option<Outcome>), Error> {
+    ) -> Result<(Obtained, Option<search::Report>), Error> {
         let usual = Options { any_size: any_size.cloned(), ..self.search.options(problem)? };
         let Some(options) = self.kernels.search_options(usual) else {
-            return Ok((self.kernels.schedule_or_search(problem, any_size)?.0, None, None));
+            return Ok((self.kernels.obtain(problem, any_size)?, None));
         };
         let found = search::run(problem, model, &options)?;
         let report = search::Report::new(&found, model.name(), &options);
-        Ok((found.planned.schedule, Some(report), Some(found.outcome)))
+        Ok((Obtained::Found(Box::new(found)), Some(report)))
     }
 
     /// What to print if there is no output folder.
@@ -215,9 +209,9 @@ impl Arguments {
         if self.format.json {
             let asked = if self.output.is_none() { self.emit.as_slice() } else { &[] };
             for emit in asked {
-                report.emitted.insert(emit.name(), emit.json(of)?);
+                report.emitted.insert(written(emit), emit.json(of)?);
             }
-            return json(out, "warploom.compile/2", &report);
+            return json(out, Report::NAME, &report);
         }
         if let Some(search) = &report.search {
             voice::line(&search.summary());

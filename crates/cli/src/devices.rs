@@ -2,14 +2,13 @@
 
 use std::io::Write;
 
-use serde::Serialize;
 use warploom::runtime::{Gpu, compiler, driver_version};
 use warploom::target::Device;
 
 use crate::device::{AUTO, find, present};
 use crate::error::Error;
 use crate::report::{self, Format};
-use crate::table::{self, Align};
+use crate::table::{Table, dash};
 
 /// List the GPUs of this machine, and the kernel compiler
 #[derive(Debug, clap::Args)]
@@ -32,20 +31,17 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Presets {
-    devices: Vec<Device>,
-}
+report! {
+    struct Presets = "warploom.devices.presets/1" {
+        devices: Vec<Device>, "the GPUs that `--device` knows by name";
+    }
 
-#[derive(Serialize)]
-struct Report {
-    devices: Vec<Device>,
-    /// The CUDA version that the driver supports.
-    driver: Option<String>,
-    /// The version of NVRTC; `null` if it is not available.
-    nvrtc: Option<String>,
-    /// Why NVRTC is not available.
-    nvrtc_error: Option<String>,
+    struct Report = "warploom.devices/2" {
+        devices: Vec<Device>, "the GPUs of this machine, in the driver's order";
+        driver: Option<String>, "the CUDA version that the driver supports";
+        nvrtc: Option<String>, "the version of NVRTC; `null` if it was not found";
+        nvrtc_error: Option<String>, "why it was not found";
+    }
 }
 
 pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -62,13 +58,14 @@ pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), 
     // Without a GPU the user may still want to compile, so the error also describes NVRTC.
     let devices = Gpu::devices().map_err(|error| Error::NoGpu(format!("{error}\n{}", sentence(&nvrtc))))?;
     let driver = driver_version().ok().map(|(major, minor)| format!("{major}.{minor}"));
-    if arguments.format.json {
-        let (nvrtc, nvrtc_error) = (nvrtc.clone().ok(), nvrtc.err());
-        let report = Report { devices, driver, nvrtc, nvrtc_error };
-        return report::json(out, "warploom.devices/2", &report);
-    }
-    let numbers = devices.iter().enumerate().map(|(number, device)| (number.to_string(), device));
-    report::text(out, &format!("{}\n{}\n", listing("#", numbers), sentence(&nvrtc)))
+    let compiler = sentence(&nvrtc);
+    let (nvrtc, nvrtc_error) = (nvrtc.clone().ok(), nvrtc.err());
+    let report = Report { devices, driver, nvrtc, nvrtc_error };
+    report::print(out, arguments.format, &report, || {
+        let devices = &report.devices;
+        let number = |device: &Device| dash(devices.iter().position(|other| std::ptr::eq(other, device)));
+        format!("{}\n{compiler}\n", listing(devices, ("#", number)))
+    })
 }
 
 /// One sentence about NVRTC.
@@ -81,46 +78,32 @@ fn sentence(nvrtc: &Result<String, String>) -> String {
 
 /// Lists the presets; these devices need not be present.
 fn presets(format: Format, out: &mut dyn Write) -> Result<(), Error> {
-    let devices = Device::presets();
-    if format.json {
-        return report::json(out, "warploom.devices.presets/1", &Presets { devices });
-    }
+    let presets = Presets { devices: Device::presets() };
     let weights = |device: &Device| {
         let own = warploom::model_for(device).warning.is_none();
         if own { "its own" } else { "of another GPU" }.to_owned()
     };
-    report::text(out, &listing("weights", devices.iter().map(|device| (weights(device), device))))
+    report::print(out, format, &presets, || listing(&presets.devices, ("weights", weights)))
 }
 
-/// A table of devices, with `first` as the title of the first column.
-fn listing<'a>(first: &'static str, devices: impl Iterator<Item = (String, &'a Device)>) -> String {
-    let titles = [
-        (first, Align::Right),
-        ("device", Align::Left),
-        ("arch", Align::Left),
-        ("SMs", Align::Right),
-        ("memory GB", Align::Right),
-        ("shared KB per block", Align::Right),
-        ("fingerprint", Align::Left),
-    ];
-    let rows = devices.map(|(first, device)| {
-        vec![
-            first,
-            device.name.clone(),
-            device.arch(),
-            device.sms.to_string(),
-            format!("{:.1}", device.memory.dram_bytes as f64 / 1e9),
-            (device.shared.per_block_opt_in / 1024).to_string(),
-            device.fingerprint(),
-        ]
-    });
-    table::whole(&titles, &rows.collect::<Vec<_>>())
+/// A table of devices, with a first column.
+fn listing(devices: &[Device], (title, cell): (&str, impl Fn(&Device) -> String)) -> String {
+    Table::of(devices)
+        .right(title, cell)
+        .left("device", |device| device.name.clone())
+        .left("arch", Device::arch)
+        .right("SMs", |device| device.sms.to_string())
+        .right("memory GB", |device| format!("{:.1}", device.memory.dram_bytes as f64 / 1e9))
+        .right("shared KB per block", |device| (device.shared.per_block_opt_in / 1024).to_string())
+        .left("fingerprint", Device::fingerprint)
+        .text()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::documented::Documented;
+    use crate::report::Declared as _;
 
     #[test]
     fn the_report_is_as_its_page_says() {
@@ -129,7 +112,7 @@ mod tests {
             let (devices, driver) = (Device::presets(), Some("13.0".to_owned()));
             let mut out = Vec::new();
             let report = Report { devices, driver, nvrtc, nvrtc_error };
-            report::json(&mut out, "warploom.devices/2", &report).unwrap();
+            report::json(&mut out, Report::NAME, &report).unwrap();
             page.check(&serde_json::from_slice(&out).unwrap());
         }
     }

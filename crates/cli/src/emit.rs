@@ -1,21 +1,19 @@
 //! The representations of a scheduled pipeline that can be written or printed.
 
-use std::fs;
 use std::path::Path;
 
 use clap::ValueEnum;
-use serde::Serialize;
 use serde_json::Value as Json;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::{FEATURES, Featurizer, KernelFeatures, RowSource, StageFeatures, schema_hash};
-use warploom::interp::files::FileError;
-use warploom::lang::files::write_whole;
 use warploom::plan::Problem;
 use warploom::schedule::{Dag, Schedule};
 use warploom::tune::explain::Explanation;
 
 use crate::error::Error;
+use crate::report::object;
+use crate::writable::{self, make_folder};
 
 /// A kind of text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -38,40 +36,35 @@ pub(crate) struct Scheduled<'a> {
     pub(crate) explanation: &'a Explanation,
 }
 
-#[derive(Serialize)]
-struct Features<'a> {
-    schema: &'static str,
-    /// A hash of the names and units of the features that the network reads; weights files have the same one.
-    schema_hash: String,
-    names: Vec<&'static str>,
-    units: Vec<&'static str>,
-    kernels: Vec<Kernel<'a>>,
-}
+report! {
+    struct Features<'a> = "warploom.features/1" {
+        schema_hash: String, "a hash of the names and units of the features; weights files have the same one";
+        names: Vec<&'static str>, "the features that the cost model reads";
+        units: Vec<&'static str>, "their units";
+        kernels: Vec<Kernel<'a>>, "the kernels";
+    }
 
-#[derive(Serialize)]
-struct Kernel<'a> {
-    stage: &'a str,
-    launches: f64,
-    blocks: f64,
-    threads: u32,
-    shared_bytes: u32,
-    registers: u32,
-    local_bytes: f64,
-    barriers: f64,
-    read_bytes: f64,
-    written_bytes: f64,
-    nodes: f64,
-    rows: Vec<Row>,
-}
+    struct Kernel<'a> = "features kernel" {
+        stage: &'a str, "the stage that it is named after";
+        launches: f64, "the number of launches";
+        blocks: f64, "the blocks of a launch";
+        threads: u32, "the threads per block";
+        shared_bytes: u32, "shared memory per block";
+        registers: u32, "estimated registers per thread";
+        local_bytes: f64, "estimated local memory per thread";
+        barriers: f64, "the barriers of a block";
+        read_bytes: f64, "what it reads at least";
+        written_bytes: f64, "what it writes at least";
+        nodes: f64, "the size of its code";
+        rows: Vec<Row>, "its stages";
+    }
 
-#[derive(Serialize)]
-struct Row {
-    stage: String,
-    /// `stage`, `inlined` or `staged`.
-    kind: &'static str,
-    nest: usize,
-    /// One value per feature, in the order of `names`.
-    values: Vec<f64>,
+    struct Row = "features row" {
+        stage: String, "the stage or input";
+        kind: &'static str, "`stage`, `inlined` or `staged`";
+        nest: usize, "the loop nest that it belongs to";
+        values: Vec<f64>, "one value per feature, in the order of `names`";
+    }
 }
 
 impl Emit {
@@ -85,15 +78,6 @@ impl Emit {
         }
     }
 
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Emit::Schedule => "schedule",
-            Emit::Nest => "nest",
-            Emit::Cuda => "cuda",
-            Emit::Features => "features",
-        }
-    }
-
     /// The text, which ends with a newline.
     pub(crate) fn text(self, of: &Scheduled<'_>) -> Result<String, Error> {
         Ok(match self {
@@ -101,7 +85,7 @@ impl Emit {
             Emit::Nest => of.explanation.to_string(),
             Emit::Cuda => PRINTER.print(of.program, Build::Timing),
             Emit::Features => {
-                serde_json::to_string_pretty(&features(of)).map_err(std::io::Error::from)? + "\n"
+                serde_json::to_string_pretty(&object(&features(of))).map_err(std::io::Error::from)? + "\n"
             }
         })
     }
@@ -110,7 +94,7 @@ impl Emit {
     pub(crate) fn json(self, of: &Scheduled<'_>) -> Result<Json, Error> {
         Ok(match self {
             Emit::Nest => serde_json::to_value(of.explanation).map_err(std::io::Error::from)?,
-            Emit::Features => serde_json::to_value(features(of)).map_err(std::io::Error::from)?,
+            Emit::Features => serde_json::to_value(object(&features(of))).map_err(std::io::Error::from)?,
             Emit::Schedule | Emit::Cuda => Json::String(self.text(of)?),
         })
     }
@@ -123,21 +107,17 @@ pub(crate) fn write(
     kinds: &[Emit],
     of: &Scheduled<'_>,
 ) -> Result<Vec<String>, Error> {
-    let failed = |path: &Path, error| FileError::Write { name: path.display().to_string(), error };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    let write = |emit: &Emit| {
-        let path = folder.join(format!("{name}.{}", emit.extension()));
-        write_whole(&path, emit.text(of)?.as_bytes()).map_err(|error| failed(&path, error))?;
-        Ok(path.display().to_string())
+    make_folder(folder)?;
+    let file = |emit: &Emit| {
+        writable::write(&folder.join(format!("{name}.{}", emit.extension())), emit.text(of)?.as_bytes())
     };
-    kinds.iter().map(write).collect()
+    kinds.iter().map(file).collect()
 }
 
 fn features<'a>(of: &Scheduled<'a>) -> Features<'a> {
     let kernels = Featurizer::new(of.problem).of_schedule(of.schedule);
     let stages = of.explanation.kernels.iter().map(|kernel| kernel.stage.as_str());
     Features {
-        schema: "warploom.features/1",
         schema_hash: format!("{:016x}", schema_hash()),
         names: FEATURES.iter().map(|feature| feature.name).collect(),
         units: FEATURES.iter().map(|feature| feature.unit).collect(),

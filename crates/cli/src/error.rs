@@ -39,13 +39,11 @@ pub(crate) enum Error {
     /// Wrong arguments, or a request for help, which clap also returns as an error.
     #[error(transparent)]
     Arguments(clap::Error),
-    /// A command or flag of a feature that this program was built without.
     #[error(
         "{what} needs the feature `{feature}`, which this program was built without; install one that has it: \
          cargo install --git {} warploom-cli --features {feature}", env!("CARGO_PKG_REPOSITORY")
     )]
     LeftOut { what: String, feature: &'static str },
-    /// Two apps of the program with one name.
     #[error("two apps are named `{name}`; rename one\n  --> {first}\n  --> {second}")]
     TwoApps { name: String, first: &'static Location<'static>, second: &'static Location<'static> },
     /// Apps that could not be listed.
@@ -53,7 +51,6 @@ pub(crate) enum Error {
     BrokenApps { errors: Vec<String> },
     #[error("there is no app `{name}`{hint}; the apps are {known}")]
     UnknownApp { name: String, hint: String, known: String },
-    /// A size, parameter, input or output that an app does not have.
     #[error("`{app}` has no {kind} `{name}`{hint}; {known}")]
     UnknownName { app: String, kind: &'static str, name: String, hint: String, known: String },
     #[error("`{flag} {text}` gives no value; write {flag} NAME=VALUE")]
@@ -64,23 +61,18 @@ pub(crate) enum Error {
     TooManyFiles { app: String, file: String, count: String },
     #[error("size {name} of `{app}` cannot be `{text}`; give a whole number from 1 to {MAX_SIZE}")]
     Size { app: String, name: String, text: String },
-    /// Sizes without names, in the wrong number.
     #[error("the size `{text}` does not fit `{app}`; write it as {form}, for example --size {example}")]
     SizeForm { app: String, text: String, form: String, example: String },
-    /// A structure parameter that is not a number or is out of range.
     #[error(
         "structure parameter {name} of `{app}` cannot be `{text}`; give a number above 0, at most {MAX_STRUCTURE}"
     )]
     Structure { app: String, name: String, text: String },
-    /// A fraction for a structure parameter that must be a whole number.
     #[error("structure parameter {name} of `{app}` cannot be `{text}`; give a whole number")]
     Fraction { app: String, name: String, text: String },
     #[error("Param {name} of `{app}` cannot be `{text}`; give a number")]
     NoNumber { app: String, name: String, text: String },
-    /// A value that the Param's type cannot represent.
     #[error("Param {name} of `{app}` is {ty}, so it cannot be {}; give {}", show::exact(*.value), show::values_of(*.ty))]
     ParamType { app: String, name: String, ty: Type, value: f64 },
-    /// A Param for which the app declares no default value.
     #[error("`{app}` has no value for its Param {name}; give one with --param {name}=VALUE")]
     NoDefault { app: String, name: String },
     #[error("there is no file {file}; check its path")]
@@ -92,7 +84,6 @@ pub(crate) enum Error {
     /// A file that cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A folder that cannot be read, or a text file.
     #[error("cannot read {path}: {error}; check its permissions")]
     Read { path: String, error: io::Error },
     /// A file that is too large, or that is not a regular file.
@@ -112,7 +103,6 @@ pub(crate) enum Error {
         "`{app}` lacks {inputs}: {names}; give files, as in --input {first}=FILE, or add --generate for made-up data"
     )]
     NoInput { app: String, inputs: String, names: String, first: String },
-    /// An input file with another element type.
     #[error("{file} has type {found}, but input `{input}` of `{app}` has type {expected}; {}", advice(file))]
     InputType { app: String, file: String, input: String, found: Type, expected: Type },
     #[error(
@@ -127,18 +117,15 @@ pub(crate) enum Error {
         lost: Loss,
         suffix: &'static str,
     },
-    /// A grey picture for an input that takes several channels, of which nobody said how many.
     #[error(
         "{file} is a grey picture, but input `{input}` of `{app}` has 3 dimensions; write {file}:rgb to convert it"
     )]
     GreyPicture { app: String, file: String, input: String },
-    /// An input file of 64-bit numbers that do not fit in 32 bits.
     #[error(
         "the number {value} in {file} is not exactly representable in {expected}, the type of input `{input}`; \
          convert the array with astype before saving it"
     )]
     InputValue { file: String, input: String, value: Value, expected: Type },
-    /// An input file with other extents.
     #[error(
         "{file} has extents {found}, but input `{input}` of `{app}` has {expected}; give a file that fits"
     )]
@@ -146,30 +133,23 @@ pub(crate) enum Error {
     /// An input file with its dimensions in another order.
     #[error("{}", misfit.sentence(file, input, app))]
     InputLayout { app: String, file: String, input: String, misfit: Box<Misfit> },
-    /// A trace of something other than the simulator.
     #[error("--trace shows a run in the simulator, not on `{on}`; leave out --on, or give --on sim")]
-    TraceOn { on: &'static str },
-    /// Sizes at which a trace has too many steps for a page.
+    TraceOn { on: String },
     #[error(
         "the trace of {what} is too large for a page, which has room for about 1 MB of steps; give a smaller --size"
     )]
     TraceSize { what: String },
-    /// Sizes at which an output is empty.
     #[error("`{app}` has an empty output `{output}`{sizes}; use larger sizes")]
     Empty { app: String, output: String, sizes: String },
-    /// Inputs and outputs that need more memory than is free.
     #[error(
         "the inputs and outputs of `{app}`{sizes} need {}, but only {} is free; use smaller sizes",
         show::bytes(*.needed), show::bytes(*.free)
     )]
     Memory { app: String, sizes: String, needed: u64, free: u64 },
-    /// A pipeline that is not well formed.
     #[error("`{app}` cannot be built: {error}")]
     Pipeline { app: String, error: PipelineError },
-    /// A pipeline that the reference evaluator cannot run as requested.
     #[error("`{app}` cannot be run{sizes}: {error}")]
     Evaluation { app: String, sizes: String, error: Box<EvalError> },
-    /// A `params.json` that is not valid.
     #[error("{file} does not describe reference data: {problem}")]
     Golden { file: String, problem: GoldenError },
     /// An error in the content of a file, with the file's name.
@@ -177,20 +157,16 @@ pub(crate) enum Error {
     In { file: String, error: Box<Error> },
     #[error(transparent)]
     Buffer(#[from] BufferError),
-    /// A reference array whose type or extents differ from `params.json`.
     #[error("{file} contains {found}, but params.json says {expected}; make them agree")]
     GoldenArray { file: String, found: String, expected: String },
     #[error(
         "{folder} contains no reference data: neither it nor a folder in it has a params.json; give another folder"
     )]
     NoGolden { folder: String },
-    /// A folder without reference data for a requested app.
     #[error("{folder} contains no reference data for `{app}`; it has data for {known}")]
     NoGoldenOf { folder: String, app: String, known: String },
-    /// A file that is not a pipeline.
     #[error("{file} does not contain a pipeline: {error}")]
     PipelineFile { file: String, error: PipelineError },
-    /// Structure parameters for a pipeline from a file, whose structure is fixed.
     #[error("{file} is a pipeline file, not an app, and has no structure parameters; remove --set")]
     SetInFile { file: String },
     /// Mistakes in a file of Tensor Comprehensions.
@@ -209,15 +185,12 @@ pub(crate) enum Error {
         "{file}: no value was given for {name}; give sizes by name, as in --size {example}, or input files"
     )]
     NoTensorSize { file: String, name: String, example: String },
-    /// A file for a pipeline whose name says something else.
     #[error("{file} cannot hold a pipeline; end its name with .json, as in --export harris.json")]
     ExportName { file: String },
-    /// A size that cannot be parsed.
     #[error(
         "`{text}` is not a size; give one for all, as in --size 640x480, or one for each, as in --size {example}"
     )]
     Box { text: String, example: String },
-    /// A size with too few extents for an input or output.
     #[error(
         "{file}: `{name}` has {expected} dimensions, but `{text}` has {given}; give one for each, as in --size {example}"
     )]
@@ -230,7 +203,6 @@ pub(crate) enum Error {
     NoParamValue { file: String, name: String },
     #[error("the pipeline `{pipeline}` has no Param `{name}`; remove it")]
     NoParam { pipeline: String, name: String },
-    /// A value that the Param's type cannot represent.
     #[error("Param {name} is {ty}, so it cannot be `{text}`; give {}", show::values_of(*.ty))]
     FileParam { name: String, ty: Type, text: String },
     /// Sizes or Params that don't fit the pipeline of a file.
@@ -239,16 +211,13 @@ pub(crate) enum Error {
     /// A partial schedule (`--fix`) that the search cannot keep.
     #[error("{file}: {error}")]
     Fixed { file: String, error: Box<FixedError> },
-    /// A command or backend that runs kernels, without `--schedule`.
     #[error(
         "{what} runs the kernels of a schedule; give one with --schedule: a file, `default`, `random:SEED`, or `search`, which \
          searches for one"
     )]
     NoSchedule { what: String },
-    /// A flag that does nothing together with the others.
     #[error("--{flag} has no effect here: {why}")]
     Ignored { flag: String, why: &'static str },
-    /// A folder without schedules for any of the apps.
     #[error("there is no schedule for any of these apps in {folder}; give another file or folder")]
     NothingScheduled { folder: String },
     #[error("{file}: {error}")]
@@ -261,16 +230,12 @@ pub(crate) enum Error {
     #[cfg(feature = "train")]
     #[error(transparent)]
     Train(#[from] warploom_training::train::TrainError),
-    /// A schedule that does not parse.
     #[error("{file} is not a schedule of this pipeline:\n{errors}")]
     Schedule { file: String, errors: String },
-    /// A schedule in a file that breaks rules; the violations name lines of the file.
     #[error("`{app}` cannot be built: the schedule is illegal: {file}: {violations}")]
     Illegal { file: String, app: String, violations: String },
-    /// A schedule that cannot be lowered to kernels.
     #[error("`{app}` cannot be built: {error}")]
     Build { app: String, error: Box<BuildError> },
-    /// A fault that the simulator found in kernels.
     #[error("the simulator stopped: {0}")]
     Simulation(Box<SimError>),
     #[error("{0}")]
@@ -284,7 +249,6 @@ pub(crate) enum Error {
          give one"
     )]
     SeveralDevices { devices: String },
-    /// Not a range of a size.
     #[error("`{text}` is not a range of a size; write NAME=SMALLEST..LARGEST, as in --dynamic W=64..8192")]
     SizeRange { text: String },
     #[error("`{app}` has no size `{name}` that a run could give; it has {known}")]
@@ -297,10 +261,8 @@ pub(crate) enum Error {
     /// A package that could not be made.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// A file that is not a valid device description.
     #[error("{file}: {problem}; `warploom devices --describe h200` prints an example")]
     DeviceFile { file: String, problem: String },
-    /// A manifest with a device that only a description could tell more about.
     #[error(
         "{file} was made for `{name}`, which is neither a preset nor a GPU of this machine; give its description with \
          --device FILE.json, or another device"
@@ -324,13 +286,11 @@ pub(crate) enum Error {
     #[cfg(all(feature = "farm", unix))]
     #[error(transparent)]
     Worked(warploom::farm::worker::WorkError),
-    /// Something that is no farm.
     #[cfg(all(feature = "farm", unix))]
     #[error(
         "{place} is neither a farm file nor the URL of a server; give the file that `warploom farm start` has written"
     )]
     NoFarm { place: String },
-    /// Workers of which none could be started.
     #[cfg(all(feature = "farm", unix))]
     #[error("no worker could be started: {why}")]
     NoWorkers { why: String },
@@ -340,62 +300,47 @@ pub(crate) enum Error {
     Farmed(String),
     #[error("{0}")]
     Tune(String, Kind),
-    /// A pipeline without trials in the records.
     #[error("the records contain no trials of `{name}`; they have trials of {known}")]
     NotTuned { name: String, known: String },
     #[error("there is no trial {number}; `warploom records list PIPELINE` lists the numbers")]
     NoTrial { number: i64 },
-    /// A file that `warploom report` does not understand.
     #[error("{file} is neither a database of records nor results of `warploom suite`; give one of those")]
     NotReported { file: String },
-    /// Results of the suite in an older format.
     #[error(
         "{file} contains results in the format `{schema}` of an older program, but this one reads `{SCHEMA}`; run \
          `warploom suite` again, or use the program that wrote them"
     )]
     OldResults { file: String, schema: String },
-    /// Results of the suite that do not parse.
     #[error("{file} contains results in the format `{schema}`, which cannot be read: {error}")]
     Results { file: String, schema: String, error: String },
     #[error("{file} contains nothing to report; measure something first, or remove it")]
     NothingToReport { file: String },
-    /// A page that would overwrite one of its source files.
     #[error("the page would overwrite {file}, which is one of its inputs; name another file with -o")]
     OverSource { file: String },
-    /// Invalid arguments of a worker process.
     #[error("{0}; `warploom worker` is internal, for other processes to call")]
     Assignment(String),
-    /// A log filter that does not parse.
     #[error(
         "{variable} is `{given}`, which is not a log filter ({error}); write it as debug or warploom_search=trace"
     )]
     LogFilter { variable: &'static str, given: String, error: String },
-    /// No folder for the cache.
     #[error("there is no cache: WARPLOOM_CACHE_DIR is empty, or your home folder is unknown")]
     NoCache,
     #[error(transparent)]
     Cache(#[from] CacheError),
     #[error("{file} does not contain anchors: {error}")]
     Anchors { file: String, error: serde_json::Error },
-    /// Apps of a suite without a valid schedule.
-    #[error("{failed} of {count} apps have no valid schedule: {names}")]
-    Suite { failed: usize, count: usize, names: String },
-    /// Patterns of `--rows` that no operator matches.
+    #[error("{failed} of {count} {what} have no valid schedule: {names}")]
+    Suite { failed: usize, count: usize, what: &'static str, names: String },
     #[error(
         "no operator matches `{pattern}`; give a name, a name and shape, or one of the families {families}"
     )]
     NoRows { pattern: String, families: String },
-    /// Rows of operators without a valid schedule.
-    #[error("{failed} of {count} operators have no valid schedule: {names}")]
-    Operators { failed: usize, count: usize, names: String },
-    /// Results in the output folder that a run cannot continue from.
     #[error(
         "{file} does not hold results that can be continued ({error}); remove it, or name another folder with -o"
     )]
     Continue { file: String, error: String },
     #[error(transparent)]
     Shard(#[from] ShardError),
-    /// Kernels whose checking build does not match the reference bit for bit.
     #[error("the outputs of `{app}` are not exact: {difference}")]
     Inexact { app: String, difference: String },
     #[error("nothing could be measured: {0}")]
@@ -404,29 +349,21 @@ pub(crate) enum Error {
     Threads(String),
     #[error(transparent)]
     Case(#[from] CaseError),
-    #[error("{folder} contains no cases, which are .json files; give another folder")]
-    NoCases { folder: String },
-    /// Replayed cases whose file is at fault, not the compiler.
     #[error(
         "{refused} of {count} cases have an illegal schedule, or a pipeline that reads undefined values; \
          correct or remove them"
     )]
     RefusedCases { refused: usize, count: usize },
-    /// Compiler bugs that the fuzzer found.
     #[error("{failed} of {count} {what} failed; please report them with their files")]
     Fuzz { failed: u64, count: u64, what: &'static str },
-    /// So many pairs without anything to check that the run says little.
     #[error(
         "{skipped} of {pairs} pairs ({share:.1} %) were skipped, more than the {most} % of --max-skipped; the report says why"
     )]
     Skipped { skipped: u64, pairs: u64, share: f64, most: f64 },
-    /// Pairs that fail before their kernels are mutated.
     #[error("{failed} pairs fail unchanged; run `fuzz` without --mutate to reduce them. The first: {first}")]
     Unmutated { failed: usize, first: String },
-    /// Mutants that no check notices, for no known reason.
     #[error("{survived} mutants survived unexplained; please report their seeds")]
     Survivors { survived: usize },
-    /// Outputs that differ from the reference data.
     #[error("{failed} of {count} apps failed verification: {names}")]
     Verification { failed: usize, count: usize, names: String },
 }
@@ -456,94 +393,50 @@ impl Error {
     }
 
     pub(crate) fn kind(&self) -> Kind {
+        use Error as E;
         match self {
-            Error::Pipeline { .. } | Error::NoDefault { .. } => Kind::Pipeline,
-            Error::TwoApps { .. } | Error::BrokenApps { .. } => Kind::Pipeline,
-            Error::Evaluation { error, .. } => evaluation_kind(error),
-            Error::Verification { .. } | Error::Inexact { .. } => Kind::Verification,
-            Error::Suite { .. } | Error::Operators { .. } => Kind::Verification,
-            Error::Schedule { .. } | Error::Illegal { .. } => Kind::Pipeline,
-            Error::Build { .. } | Error::Fixed { .. } => Kind::Pipeline,
-            Error::RefusedCases { .. } | Error::Tensor(_) => Kind::Pipeline,
-            Error::PipelineFile { error, .. } if !is_malformed(error) => Kind::Pipeline,
-            Error::Request { error, .. } if !is_usage(error) => Kind::Pipeline,
-            Error::Simulation(error) if matches!(**error, SimError::TooLarge { .. }) => Kind::Usage,
-            Error::Simulation(_) => Kind::Internal,
-            Error::Fuzz { .. }
-            | Error::Skipped { .. }
-            | Error::Unmutated { .. }
-            | Error::Survivors { .. } => Kind::Fuzz,
-            Error::NoGpu(_) | Error::NoDevice { .. } => Kind::NoGpu,
-            Error::Gpu(_) | Error::Export(ExportError::Compile(_)) => Kind::Gpu,
-            Error::Export(ExportError::Unfit { .. } | ExportError::Differs { .. }) => Kind::Pipeline,
-            Error::NothingMeasured(_) => Kind::NothingMeasured,
-            Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Kind::Closed,
-            Error::Output(_) => Kind::Output,
-            Error::Tune(_, kind) => *kind,
+            E::Pipeline { .. } | E::NoDefault { .. } | E::TwoApps { .. } | E::BrokenApps { .. } => {
+                Kind::Pipeline
+            }
+            E::Schedule { .. } | E::Illegal { .. } | E::Build { .. } | E::Fixed { .. } => Kind::Pipeline,
+            E::RefusedCases { .. } | E::Tensor(_) => Kind::Pipeline,
+            E::PipelineFile { error, .. } if !is_malformed(error) => Kind::Pipeline,
+            E::Request { error, .. } if !is_usage(error) => Kind::Pipeline,
+            E::Evaluation { error, .. } => evaluation_kind(error),
+            E::Verification { .. } | E::Inexact { .. } | E::Suite { .. } => Kind::Verification,
+            E::Simulation(error) if matches!(**error, SimError::TooLarge { .. }) => Kind::Usage,
+            E::Simulation(_) => Kind::Internal,
+            E::Fuzz { .. } | E::Skipped { .. } | E::Unmutated { .. } | E::Survivors { .. } => Kind::Fuzz,
+            E::NoGpu(_) | E::NoDevice { .. } => Kind::NoGpu,
+            E::Gpu(_) | E::Export(ExportError::Compile(_)) => Kind::Gpu,
+            E::Export(ExportError::Unfit { .. } | ExportError::Differs { .. }) => Kind::Pipeline,
+            E::NothingMeasured(_) => Kind::NothingMeasured,
+            E::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Kind::Closed,
+            E::Output(_) => Kind::Output,
+            E::Tune(_, kind) => *kind,
             // What would be a wrong argument is in a file here.
-            Error::In { error, .. } if error.kind() == Kind::Usage => Kind::File,
-            Error::In { error, .. } => error.kind(),
+            E::In { error, .. } if error.kind() == Kind::Usage => Kind::File,
+            E::In { error, .. } => error.kind(),
             #[cfg(all(feature = "farm", unix))]
-            Error::Farm(_)
-            | Error::NoFarm { .. }
-            | Error::Launch(_)
-            | Error::NoWorkers { .. }
-            | Error::Farmed(_) => Kind::File,
+            E::Farm(_) | E::NoFarm { .. } | E::Launch(_) | E::NoWorkers { .. } | E::Farmed(_) => Kind::File,
             #[cfg(all(feature = "farm", unix))]
-            Error::Worked(error) => worked_kind(error),
-            error if error.is_about_a_file() => Kind::File,
+            E::Worked(error) => worked_kind(error),
+            // A file or folder is missing, cannot be read or written, or has the wrong content.
+            #[cfg(feature = "train")]
+            E::Data(_) => Kind::File,
+            E::NoFile { .. } | E::NoFolder { .. } | E::NoFilesIn { .. } | E::File(_) => Kind::File,
+            E::Read { .. } | E::Refused(_) | E::Write { .. } | E::NoOutputFolder { .. } => Kind::File,
+            E::NotAFolder { .. } | E::IsAFolder { .. } | E::Buffer(_) | E::Channels { .. } => Kind::File,
+            E::InputType { .. } | E::InputValue { .. } | E::InputShape { .. } => Kind::File,
+            E::InputLayout { .. } | E::GreyPicture { .. } | E::Golden { .. } => Kind::File,
+            E::GoldenArray { .. } | E::NoGolden { .. } | E::NoGoldenOf { .. } => Kind::File,
+            E::PipelineFile { .. } | E::TensorFile(_) | E::NothingScheduled { .. } => Kind::File,
+            E::Weights { .. } | E::Export(_) | E::DeviceFile { .. } | E::ManifestDevice { .. } => Kind::File,
+            E::Records(_) | E::NotReported { .. } | E::Results { .. } | E::OldResults { .. } => Kind::File,
+            E::NothingToReport { .. } | E::Cache(_) | E::Anchors { .. } => Kind::File,
+            E::Continue { .. } | E::Shard(_) | E::Case(_) => Kind::File,
             _ => Kind::Usage,
         }
-    }
-
-    /// Whether a file or folder is missing, cannot be read or written, or has the wrong content.
-    fn is_about_a_file(&self) -> bool {
-        #[cfg(feature = "train")]
-        if let Error::Data(_) = self {
-            return true;
-        }
-        matches!(
-            self,
-            Error::NoFile { .. }
-                | Error::NoFolder { .. }
-                | Error::NoFilesIn { .. }
-                | Error::File(_)
-                | Error::Read { .. }
-                | Error::Refused(_)
-                | Error::NoOutputFolder { .. }
-                | Error::NotAFolder { .. }
-                | Error::IsAFolder { .. }
-                | Error::InputType { .. }
-                | Error::Channels { .. }
-                | Error::GreyPicture { .. }
-                | Error::InputValue { .. }
-                | Error::InputShape { .. }
-                | Error::InputLayout { .. }
-                | Error::Golden { .. }
-                | Error::Buffer(_)
-                | Error::GoldenArray { .. }
-                | Error::NoGolden { .. }
-                | Error::NoGoldenOf { .. }
-                | Error::PipelineFile { .. }
-                | Error::TensorFile(_)
-                | Error::NothingScheduled { .. }
-                | Error::Weights { .. }
-                | Error::Write { .. }
-                | Error::Export(_)
-                | Error::DeviceFile { .. }
-                | Error::ManifestDevice { .. }
-                | Error::Records(_)
-                | Error::NotReported { .. }
-                | Error::Results { .. }
-                | Error::OldResults { .. }
-                | Error::NothingToReport { .. }
-                | Error::Cache(_)
-                | Error::Anchors { .. }
-                | Error::Continue { .. }
-                | Error::Shard(_)
-                | Error::Case(_)
-                | Error::NoCases { .. }
-        )
     }
 
     /// Whether the command has printed a report that says the same.
@@ -552,7 +445,6 @@ impl Error {
             self,
             Error::Verification { .. }
                 | Error::Suite { .. }
-                | Error::Operators { .. }
                 | Error::BrokenApps { .. }
                 | Error::Fuzz { .. }
                 | Error::Skipped { .. }

@@ -1,11 +1,9 @@
 //! `warploom evaluate`: scores weights against the analytic model and a random choice.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use warploom::cost::{Analytic, Network};
 use warploom_report::chart::{Point, Scatter, Series};
 use warploom_training::data::{Data, Kind, LeftOut};
@@ -15,8 +13,8 @@ use warploom_training::score::Score;
 use crate::error::Error;
 use crate::model::{ANALYTIC, built_in, read};
 use crate::report::{self, Format};
-use crate::table::{self, Align};
-use crate::writable::{self, Output};
+use crate::table::{Table, dash};
+use crate::writable::{self, Output, make_folder, write};
 
 /// Score the cost model on measured samples
 #[derive(Debug, clap::Args)]
@@ -48,14 +46,15 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Report {
-    device: String,
-    samples: usize,
-    groups: usize,
-    left_out: LeftOut,
-    #[serde(flatten)]
-    evaluation: Evaluation,
+report! {
+    struct Report = "warploom.evaluate/1" {
+        device: String, "the GPU that the samples were measured on";
+        samples: usize, "the samples";
+        groups: usize, "the pipelines";
+        left_out: LeftOut, "the samples that were not used";
+        #[serde(flatten)]
+        evaluation: Evaluation, "how well the models rank them";
+    }
 }
 
 /// The weights to score.
@@ -107,16 +106,12 @@ pub(crate) fn evaluate(arguments: &Arguments, out: &mut dyn Write) -> Result<(),
         left_out: data.left_out,
         evaluation,
     };
-    match arguments.format.json {
-        true => report::json(out, "warploom.evaluate/1", &report),
-        false => report::text(out, &text(&report)),
-    }
+    report::print(out, arguments.format, &report, || text(&report))
 }
 
 /// Writes one scatter plot per app.
 fn plot(data: &Data, learned: &Learned, folder: &Path) -> Result<(), Error> {
-    let failed = |path: &Path, error| Error::Write { path: path.display().to_string(), error };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    make_folder(folder)?;
     let analytic = Analytic::new(&data.device);
     for app in warploom_apps::APPS.iter() {
         let groups = large(data, |group| group.kind == Kind::App && group.name == app.name);
@@ -142,45 +137,35 @@ fn plot(data: &Data, learned: &Learned, folder: &Path) -> Result<(), Error> {
             series: all,
             marked: None,
         };
-        fs::write(&path, scatter.draw().document()).map_err(|error| failed(&path, error))?;
+        write(&path, scatter.draw().document().as_bytes())?;
     }
     Ok(())
 }
 
 fn text(report: &Report) -> String {
-    let Report { device, samples, groups, evaluation, .. } = report;
-    let titles = [
-        ("", Align::Left),
-        ("samples", Align::Right),
-        ("chance top-1", Align::Right),
-        ("top-5", Align::Right),
-        ("analytic rho", Align::Right),
-        ("top-1", Align::Right),
-        ("top-5", Align::Right),
-        ("bias", Align::Right),
-        ("error", Align::Right),
-        ("learned rho", Align::Right),
-        ("top-1", Align::Right),
-        ("top-5", Align::Right),
-        ("bias", Align::Right),
-        ("error", Align::Right),
-    ];
-    let all = evaluation.apps.iter().chain(&evaluation.all_apps).chain(&evaluation.random);
-    let rows: Vec<Vec<String>> = all.map(row).collect();
-    format!(
-        "{samples} samples of {groups} pipelines on {device}; regrets are geometric means\n\n{}",
-        table::whole(&titles, &rows)
-    )
-}
-
-fn row(compared: &Compared) -> Vec<String> {
-    let Compared { name, chance, analytic, learned } = compared;
     let number = |number: f64| format!("{number:.3}");
-    let scores =
-        |score: &Score| [score.spearman, score.top1, score.top5, score.bias, score.error].map(number);
-    let learned = learned.as_ref().map_or([(); 5].map(|()| "-".to_owned()), scores);
-    let mut cells = vec![name.clone(), chance.samples.to_string(), number(chance.top1), number(chance.top5)];
-    cells.extend(scores(analytic));
-    cells.extend(learned);
-    cells
+    let Report { device, samples, groups, evaluation, .. } = report;
+    let all = evaluation.apps.iter().chain(&evaluation.all_apps).chain(&evaluation.random);
+    let mut table = Table::of(all)
+        .left("", |compared| compared.name.clone())
+        .right("samples", |compared| compared.chance.samples.to_string())
+        .right("chance top-1", |compared| number(compared.chance.top1))
+        .right("top-5", |compared| number(compared.chance.top5));
+    type Scores = fn(&Compared) -> Option<&Score>;
+    let models: [(&str, Scores); 2] = [
+        ("analytic", |compared| Some(&compared.analytic)),
+        ("learned", |compared| compared.learned.as_ref()),
+    ];
+    for (name, scores) in models {
+        let score =
+            |of: fn(&Score) -> f64| move |compared: &Compared| dash(scores(compared).map(of).map(number));
+        table = table
+            .right(&format!("{name} rho"), score(|score| score.spearman))
+            .right("top-1", score(|score| score.top1))
+            .right("top-5", score(|score| score.top5))
+            .right("bias", score(|score| score.bias))
+            .right("error", score(|score| score.error));
+    }
+    let table = table.text();
+    format!("{samples} samples of {groups} pipelines on {device}; regrets are geometric means\n\n{table}")
 }

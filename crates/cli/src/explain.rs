@@ -8,22 +8,20 @@ use std::path::{Path, PathBuf};
 
 use against::Against;
 use clap::Arg;
-use serde::Serialize;
 use warploom::app::App;
 use warploom::cost::CostModel;
-use warploom::lang::files::write_whole;
 use warploom::plan::Problem;
 use warploom::schedule::{Change, Schedule};
 use warploom::target::Device;
 use warploom::tune::explain::{Explanation, microseconds};
 
-use crate::any_size::{self, Dynamic, Ranges};
-use crate::backend::{self, Kernels, Source, problem, rewritten, unbuilt};
+use crate::any_size::{Dynamic, Ranges};
+use crate::backend::{self, Kernels, Obtained, Source, problem, rewritten, unbuilt};
 use crate::error::Error;
 use crate::pipeline::{Subject, Which};
 use crate::report::{self, Format};
 use crate::sizes::Sizes;
-use crate::writable::Output;
+use crate::writable::{Output, write};
 use crate::{show, voice};
 
 /// Show the kernels of a schedule as loop nests, with their memory, redundancy and predicted times
@@ -77,34 +75,31 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Decisions {
-    app: String,
-    sizes: Sizes,
-    decisions: Vec<String>,
-}
+report! {
+    struct Decisions = "warploom.decisions/2" {
+        app: String, "the app, or the pipeline of a file";
+        sizes: Sizes, "its sizes by name";
+        decisions: Vec<String>, "the changes that lead from the default schedule to this one";
+    }
 
-#[derive(Serialize)]
-struct Report {
-    app: String,
-    sizes: Sizes,
-    device: String,
-    /// Whether the schedule was searched for, not given.
-    searched: bool,
-    /// With `--dynamic`: the sizes that every run gives, and what the kernels need at some of them.
-    ranges: Option<Ranges>,
-    #[serde(flatten)]
-    explanation: Explanation,
-    /// The schedule of `--against`.
-    against: Option<Against>,
-}
+    struct Report = "warploom.explain/2" {
+        app: String, "the app, or the pipeline of a file";
+        sizes: Sizes, "its sizes by name";
+        device: String, "the GPU";
+        searched: bool, "whether the schedule was searched for, because none was given";
+        ranges: Option<Ranges>,
+            "with `--dynamic`: the sizes that every run gives, and figures across their ranges; all other figures are those at `sizes`";
+        #[serde(flatten)]
+        explanation: Explanation, "the kernels and their predicted times";
+        against: Option<Against>, "the schedule of `--against`";
+    }
 
-#[derive(Serialize)]
-struct Written {
-    file: String,
-    bytes: usize,
-    predicted_us: f64,
-    kernels: usize,
+    struct Written = "warploom.explain-page/1" {
+        file: String, "the page";
+        bytes: usize, "its size";
+        predicted_us: f64, "the predicted time of the kernels";
+        kernels: usize, "how many there are";
+    }
 }
 
 /// A schedule with what is predicted of it.
@@ -125,12 +120,14 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     // `compile` finds its schedule with the same options.
     let source = arguments.kernels.schedule.clone().unwrap_or(Source::Search(0));
     let any_size = arguments.dynamic.problem(&asked, &device)?;
-    let (mut schedule, outcome) = arguments.kernels.schedule_from(&source, &problem, any_size.as_ref())?;
+    let obtained = arguments.kernels.obtain_from(&source, &problem, any_size.as_ref())?;
+    let searched = matches!(obtained, Obtained::Found(_));
+    let mut schedule = obtained.schedule().clone();
     let mut program = None;
     if let Some(any_size) = any_size {
-        let (legal, built) = any_size::build(&any_size, schedule, outcome.as_ref())?;
-        schedule = legal;
-        program = Some((any_size, built));
+        let scheduled = obtained.build(problem.clone(), Some(any_size.clone()), true)?;
+        schedule = scheduled.schedule().clone();
+        program = Some((any_size, scheduled.program().clone()));
     }
     if arguments.decisions {
         return arguments.decisions(asked, &rewritten(&problem, &schedule)?, &schedule, out);
@@ -143,7 +140,10 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     };
     let first = explained(&source, schedule)?;
     let second = match &arguments.against {
-        Some(source) => Some(explained(source, arguments.kernels.schedule_from(source, &problem, None)?.0)?),
+        Some(source) => {
+            let obtained = arguments.kernels.obtain_from(source, &problem, None)?;
+            Some(explained(source, obtained.schedule().clone())?)
+        }
         None => None,
     };
     if let Some(file) = &arguments.html {
@@ -153,22 +153,23 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         program.map(|(any_size, program)| Ranges::new(&any_size, &first.schedule, &program, &*model));
     let ranges = ranges.transpose()?.flatten();
     let against = second.as_ref().map(|second| Against::new(&first, second));
-    if arguments.format.json {
-        let (searched, explanation) = (outcome.is_some(), first.explanation);
-        let Subject { name: app, sizes, .. } = asked;
-        let report = Report { app, sizes, device: device.name, searched, ranges, explanation, against };
-        return report::json(out, "warploom.explain/2", &report);
+    let explanation = first.explanation;
+    let Subject { name: app, sizes, .. } = asked;
+    let report = Report { app, sizes, device: device.name.clone(), searched, ranges, explanation, against };
+    report::print(out, arguments.format, &report, || report.text(&device))
+}
+
+impl Report {
+    fn text(&self, device: &Device) -> String {
+        let Report { app, sizes, ranges, explanation, against, .. } = self;
+        let across =
+            |ranges: &Ranges| format!("{app} for {} ({}), {}\n", device.name, device.arch(), ranges.text());
+        let text = ranges.as_ref().map(across).unwrap_or_default();
+        text + &match against {
+            Some(against) => head(app, &sizes.to_string(), device, explanation) + &against.text(),
+            None => listing(app, &sizes.to_string(), device, explanation),
+        }
     }
-    let across = ranges
-        .map(|ranges| format!("{} for {} ({}), {}\n", asked.name, device.name, device.arch(), ranges.text()));
-    let text = across.unwrap_or_default()
-        + &match against {
-            Some(against) => {
-                head(&asked.name, &asked.sizes.to_string(), &device, &first.explanation) + &against.text()
-            }
-            None => listing(&asked.name, &asked.sizes.to_string(), &device, &first.explanation),
-        };
-    report::text(out, &text)
 }
 
 impl Arguments {
@@ -188,11 +189,10 @@ impl Arguments {
         let rewrites = schedule.rewrites.iter().map(ToString::to_string);
         let changes = changes.iter().map(|change| change.to_text(problem.pipeline()));
         let decisions: Vec<String> = rewrites.chain(changes).collect();
-        if self.format.json {
-            let report = Decisions { app: asked.name, sizes: asked.sizes, decisions };
-            return report::json(out, "warploom.decisions/2", &report);
-        }
-        report::text(out, &decisions.iter().map(|text| format!("{text}\n")).collect::<String>())
+        let report = Decisions { app: asked.name, sizes: asked.sizes, decisions };
+        report::print(out, self.format, &report, || {
+            report.decisions.iter().map(|text| format!("{text}\n")).collect()
+        })
     }
 
     /// Writes the page.
@@ -206,16 +206,13 @@ impl Arguments {
         out: &mut dyn Write,
     ) -> Result<(), Error> {
         let html = page::page(&asked.name, &asked.sizes.to_string(), device, first, second)?.to_html();
-        let name = file.display().to_string();
-        write_whole(file, html.as_bytes()).map_err(|error| Error::Write { path: name.clone(), error })?;
+        let name = write(file, html.as_bytes())?;
         let (predicted_us, kernels) = (first.explanation.predicted_us, first.explanation.kernels.len());
-        if self.format.json {
-            let written = Written { file: name, bytes: html.len(), predicted_us, kernels };
-            return report::json(out, "warploom.explain-page/1", &written);
-        }
-        let (count, bytes) = (show::count(kernels, "kernel"), show::bytes(html.len() as u64));
-        let name = show::path(file);
-        report::text(out, &format!("{name}: {count}, {}, {bytes}\n", predicted(&first.explanation)))
+        let written = Written { file: name, bytes: html.len(), predicted_us, kernels };
+        report::print(out, self.format, &written, || {
+            let (count, bytes) = (show::count(kernels, "kernel"), show::bytes(html.len() as u64));
+            format!("{}: {count}, {}, {bytes}\n", show::path(file), predicted(&first.explanation))
+        })
     }
 }
 

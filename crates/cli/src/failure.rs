@@ -6,13 +6,10 @@ use std::panic::PanicHookInfo;
 use std::sync::{Mutex, PoisonError};
 
 use clap::error::ErrorKind;
-use serde::Serialize;
 use warploom::lang::visible_lines;
 
 use crate::error::{Error, Kind};
-use crate::report;
-
-const SCHEMA: &str = "warploom.error/1";
+use crate::report::{self, Declared as _};
 
 /// The first panic of a run with `--json`, which is printed when the run has ended.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
@@ -23,13 +20,12 @@ pub(crate) struct Failures {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Failure<'a> {
-    /// One sentence.
-    error: &'a str,
-    kind: &'static str,
-    /// The exit code.
-    code: u8,
+report! {
+    struct Failure<'a> = "warploom.error/1" {
+        error: &'a str, "one sentence for people; its words may change";
+        kind: &'static str, "what went wrong, from the table below; never changes";
+        code: u8, "the exit code";
+    }
 }
 
 impl Failures {
@@ -84,7 +80,7 @@ impl Failures {
         }
         let failure = Failure { error: sentence, kind: kind.name(), code: kind.code() };
         // The exit code still says it if standard output is closed.
-        report::json_line(out, SCHEMA, &failure).unwrap_or_default();
+        report::json_line(out, Failure::NAME, &failure).unwrap_or_default();
     }
 }
 
@@ -170,7 +166,7 @@ mod tests {
         assert_eq!(text.lines().count(), 1);
         let said: Json = serde_json::from_str(&text).unwrap();
         let expected = serde_json::json!({
-            "schema": SCHEMA, "error": "there is no file a\u{1b}.json; check its path", "kind": "file", "code": 2,
+            "schema": Failure::NAME, "error": "there is no file a\u{1b}.json; check its path", "kind": "file", "code": 2,
         });
         assert_eq!(said, expected);
         assert_eq!(answer("warploom explain -- --json", &error), "");

@@ -357,12 +357,7 @@ fn on_gpu(gpu: &Gpu, run: &Run<'_>) -> Result<Verdict, Failure> {
 }
 
 fn both_builds(gpu: &Gpu, run: &Run<'_>, program: &Program) -> Result<Verdict, Failure> {
-    let workload = Workload {
-        pipeline: run.case.pipeline.clone(),
-        inputs: run.inputs.clone(),
-        params: run.case.request.params.values().flatten().copied().collect(),
-        outputs: run.case.request.outputs.iter().flatten().cloned().collect(),
-    };
+    let workload = Workload::new(&run.case.pipeline, &run.case.request, run.inputs.clone());
     let outputs =
         |build| run_build(gpu, &workload, program, build).map_err(|error| Failure::Device(error.to_string()));
     run.compare(&outputs(Build::Checking)?)?;

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use serde::Serialize;
 use warploom::app::App;
 use warploom::lang::ir::{FuncDecl, NodeKind};
 use warploom::lang::{Pipeline, Type, infer};
@@ -30,22 +29,21 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Graph<'a> {
-    app: &'a str,
-    inputs: Vec<&'a str>,
-    funcs: Vec<Func<'a>>,
-}
+report! {
+    struct Graph<'a> = "warploom.graph/1" {
+        app: &'a str, "the app";
+        inputs: Vec<&'a str>, "the names of its inputs";
+        funcs: Vec<Func<'a>>, "its Funcs in the order of their definition";
+    }
 
-#[derive(Serialize)]
-struct Func<'a> {
-    name: &'a str,
-    dims: &'a [String],
-    types: &'a [Type],
-    updates: usize,
-    output: bool,
-    /// The names of the inputs and Funcs that it reads.
-    reads: Vec<&'a str>,
+    struct Func<'a> = "graph func" {
+        name: &'a str, "its name";
+        dims: &'a [String], "its dimensions";
+        types: &'a [Type], "its types; several for a tuple";
+        updates: usize, "the number of update stages";
+        output: bool, "whether it is an output of the pipeline";
+        reads: Vec<&'a str>, "the inputs and Funcs that it reads";
+    }
 }
 
 pub(crate) fn graph(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -53,13 +51,11 @@ pub(crate) fn graph(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     if let Some(Ok(regions)) = request.map(|request| infer(&pipeline, &request)) {
         voice::warnings(&pipeline, &regions);
     }
-    if arguments.format.json {
-        return report::json(out, "warploom.graph/1", &Graph::new(&pipeline));
-    }
-    let dag = Dag::new(&pipeline);
     match arguments.dot {
-        true => report::verbatim(out, &dag.to_dot()),
-        false => report::text(out, &dag.to_text()),
+        true => report::verbatim(out, &Dag::new(&pipeline).to_dot()),
+        false => {
+            report::print(out, arguments.format, &Graph::new(&pipeline), || Dag::new(&pipeline).to_text())
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use warploom::records;
 use warploom::schedule::Written;
 use warploom::search::Options;
 use warploom::tune::landscape::{Definition, Landscape, LandscapeError, Limits, Recorded, record};
-use warploom::tune::tuning::{Ended, Event, Task};
+use warploom::tune::tuning::{Ended, Event};
 
 use crate::backend::{legal, problem, read_written};
 use crate::error::{Error, Kind};
@@ -138,10 +138,7 @@ impl Recording {
         let problem = problem(&asked.pipeline, &asked.request, &device)?;
         let (space, points) = self.definition(template, &problem)?.points(&problem)?;
         let count = Count::new(&space, points.len());
-        match self.format.json {
-            true => report::json(out, "warploom.landscape.points/1", &count),
-            false => report::text(out, &count.text()),
-        }
+        report::print(out, self.format, &count, || count.text())
     }
 
     fn record(
@@ -158,15 +155,8 @@ impl Recording {
         let mut records = records::open(&self.records)?;
         let tunable = Tunable::new(asked, &device, self.seed)?;
         let model = Analytic::new(&device);
-        let task = Task {
-            subject: tunable.subject.clone(),
-            small: tunable.small.clone(),
-            tolerance: tunable.tolerance,
-            model: &model,
-            search: Options::default(),
-            deadline: self.time_limit.map(|limit| started + limit),
-            stop: stop_on_interrupt(),
-        };
+        let deadline = self.time_limit.map(|limit| started + limit);
+        let task = tunable.task(&model, Options::default(), deadline, stop_on_interrupt());
         let mut nowhere = io::sink();
         let mut progress = (!self.format.json).then(|| {
             let mut progress = Progress::new(&asked.name, false, false, self.time_limit, &mut nowhere);

@@ -13,6 +13,9 @@
 //! cannot run as requested, 4 no GPU or a GPU error, 5 nothing was measured, 6 outputs that differ
 //! from the reference, 130 interrupted, 141 standard output was closed.
 
+#[macro_use]
+mod report;
+
 mod accuracy;
 mod any_size;
 mod apps;
@@ -56,7 +59,6 @@ mod passes;
 mod pipeline;
 mod progress;
 mod records;
-mod report;
 mod run;
 mod search;
 mod settings;
@@ -285,7 +287,5 @@ fn run_command(command: Command, apps: &[App], out: &mut dyn Write) -> Result<()
 #[path = "../tests/program/documented.rs"]
 #[allow(dead_code, reason = "the tests of the program use the rest")]
 mod documented;
-#[cfg(test)]
-mod mutations;
 #[cfg(test)]
 mod tests;

@@ -8,15 +8,14 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
-use serde::Serialize;
 use warploom::app::App;
-use warploom::lang::files::write_whole;
 
 use crate::completions;
 use crate::error::Error;
 use crate::help;
 use crate::report::{self, Format};
 use crate::show;
+use crate::writable::{self, unwritable};
 
 /// Write man pages, and completion scripts for all shells
 #[derive(Debug, clap::Args)]
@@ -49,10 +48,11 @@ const SCRIPTS: [(Shell, &str); 5] = [
     (Shell::Zsh, "share/zsh/site-functions/_warploom"),
 ];
 
-#[derive(Serialize)]
-struct Written {
-    pages: Vec<String>,
-    scripts: Vec<String>,
+report! {
+    struct Written = "warploom.manual/1" {
+        pages: Vec<String>, "the files of the man pages";
+        scripts: Vec<String>, "the files of the completion scripts";
+    }
 }
 
 /// Writes all files.
@@ -67,12 +67,12 @@ pub(crate) fn manual(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
     let scripts =
         SCRIPTS.map(|(shell, name)| write(output, name, completions::script(apps, shell).as_bytes()));
     let scripts = scripts.into_iter().collect::<Result<Vec<_>, _>>()?;
-    if format.json {
-        return report::json(out, "warploom.manual/1", &Written { pages, scripts });
-    }
-    let (pages, scripts) =
-        (show::count(pages.len(), "man page"), show::count(scripts.len(), "completion script"));
-    report::text(out, &format!("{pages} and {scripts} in {}\n", show::path(output.join("share"))))
+    let written = Written { pages, scripts };
+    report::print(out, *format, &written, || {
+        let pages = show::count(written.pages.len(), "man page");
+        let scripts = show::count(written.scripts.len(), "completion script");
+        format!("{pages} and {scripts} in {}\n", show::path(output.join("share")))
+    })
 }
 
 /// Appends the man page of a command and those of its commands, each with its file below the folder.
@@ -123,9 +123,6 @@ fn sections(text: &str) -> Roff {
 /// Writes one file below a folder, and returns its path.
 fn write(folder: &Path, name: &str, text: &[u8]) -> Result<String, Error> {
     let path = folder.join(name);
-    let place = path.parent().unwrap_or(folder);
-    let written = fs::create_dir_all(place).and_then(|()| write_whole(&path, text));
-    let path = path.display().to_string();
-    written.map_err(|error| Error::Write { path: path.clone(), error })?;
-    Ok(path)
+    fs::create_dir_all(path.parent().unwrap_or(folder)).map_err(unwritable(&path))?;
+    writable::write(&path, text)
 }

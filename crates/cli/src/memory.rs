@@ -10,16 +10,7 @@ const UNKNOWN: u64 = 64 << 30;
 
 /// Returns an error if the inputs and outputs need more memory than is free.
 pub(crate) fn check(subject: &Subject) -> Result<(), Error> {
-    let (pipeline, shapes) = (&subject.pipeline, subject.shapes());
-    let input_bytes = |name: &str| pipeline.input_named(name).map(|id| pipeline.inputs()[id].ty.bytes());
-    let output_bytes =
-        |name: &str| pipeline.func_named(name).map(|id| pipeline.funcs()[id].bytes_per_point());
-    let inputs = shapes.inputs.iter().map(|(name, region)| (region, input_bytes(name)));
-    let outputs = shapes.outputs.iter().map(|(name, region)| (region, output_bytes(name)));
-    let needed = inputs.chain(outputs).fold(0u64, |sum, (region, bytes)| {
-        let points = region.points().unwrap_or(u64::MAX);
-        sum.saturating_add(points.saturating_mul(bytes.unwrap_or(1) as u64))
-    });
+    let needed = subject.app.compulsory_bytes(&subject.pipeline, &subject.shapes());
     let free = available_memory().unwrap_or(UNKNOWN);
     if needed <= free {
         return Ok(());

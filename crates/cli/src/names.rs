@@ -1,6 +1,7 @@
 //! Resolves names that the user gives. For an unknown name, the error suggests the nearest one and
 //! lists all.
 
+use clap::ValueEnum;
 use warploom::app::{App, Setting};
 
 use crate::error::Error;
@@ -51,6 +52,11 @@ impl Kind {
             Kind::Input | Kind::Output => &[],
         }
     }
+}
+
+/// How a value of a flag is written on the command line.
+pub(crate) fn written(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// Refuses two apps with one name.

@@ -15,18 +15,16 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use warploom::app::App;
-use warploom::lang::files::write_whole;
-use warploom_report::{Column, Fact, Page, Section, Table};
+use warploom_report::{self as page, Fact, Page, Section};
 
 use crate::date;
 use crate::error::Error;
 use crate::folder::files_of;
-use crate::report::{self, Format};
+use crate::report::{self, Declared as _, Format};
 use crate::show;
-use crate::table::Align;
-use crate::writable::Output;
+use crate::table::Table;
+use crate::writable::{self, Output};
 use nests::Nests;
 use source::{Content, Source};
 
@@ -66,17 +64,17 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Written<'a> {
-    file: String,
-    bytes: usize,
-    sections: Vec<Part<'a>>,
-}
+report! {
+    struct Written<'a> = "warploom.report/1" {
+        file: String, "the page";
+        bytes: usize, "its size";
+        sections: Vec<Part<'a>>, "its sections";
+    }
 
-#[derive(Serialize)]
-struct Part<'a> {
-    kind: &'static str,
-    title: &'a str,
+    struct Part<'a> = "page section" {
+        kind: &'static str, "`suite`, `operators`, `strategies`, `farm` or `tuned`";
+        title: &'a str, "its heading";
+    }
 }
 
 impl Arguments {
@@ -96,7 +94,7 @@ pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let sources = files.iter().map(|file| Source::read(file)).collect::<Result<Vec<_>, _>>()?;
     let page = made(apps, &sources, &mut nests, false)?;
     let html = page.to_html();
-    written(output, &html)?;
+    writable::write(output, html.as_bytes())?;
     say(arguments, &page, html.len(), out)
 }
 
@@ -118,23 +116,19 @@ fn made(apps: &[App], sources: &[Source], nests: &mut Nests, live: bool) -> Resu
     Ok(Page { title: title(sources), facts: facts(sources), sources: table_of(sources), sections, live })
 }
 
-fn written(output: &Path, html: &str) -> Result<(), Error> {
-    let failed = |error| Error::Write { path: output.display().to_string(), error };
-    write_whole(output, html.as_bytes()).map_err(failed)
-}
-
 /// Says what was written.
 fn say(arguments: &Arguments, page: &Page, bytes: usize, out: &mut dyn Write) -> Result<(), Error> {
-    const SCHEMA: &str = "warploom.report/1";
     let file = arguments.output.display().to_string();
     let part = |section| Part { kind: Section::kind(section), title: section.title() };
     let sections: Vec<Part<'_>> = page.sections.iter().map(part).collect();
-    let count = show::count(sections.len(), "section");
-    match (arguments.format.json, arguments.watch) {
-        (true, false) => report::json(out, SCHEMA, &Written { file, bytes, sections }),
-        (true, true) => Ok(report::json_line(out, SCHEMA, &Written { file, bytes, sections })?),
-        (false, _) => report::text(out, &format!("{file}: {count}, {}\n", show::bytes(bytes as u64))),
+    let written = Written { file, bytes, sections };
+    if arguments.format.json && arguments.watch {
+        return Ok(report::json_line(out, Written::NAME, &written)?);
     }
+    report::print(out, arguments.format, &written, || {
+        let Written { file, sections, .. } = &written;
+        format!("{file}: {}, {}\n", show::count(sections.len(), "section"), show::bytes(bytes as u64))
+    })
 }
 
 /// Returns an error if the page would overwrite one of its source files.
@@ -161,26 +155,25 @@ fn facts(sources: &[Source]) -> Vec<Fact> {
     ]
 }
 
-/// The table of source files.
-fn table_of(sources: &[Source]) -> Table {
-    let columns = ["file", "holds", "device", "measured"].map(Column::text).to_vec();
-    let row = |source: &Source| {
-        vec![
-            source.file.clone(),
-            source.content.summary(),
-            distinct(source.devices()).join(", "),
-            days(&distinct(source.dates())),
-        ]
-    };
-    Table { columns, rows: sources.iter().map(row).collect() }
+/// What is said of a file of results.
+fn facts_of(file: &str, [date, device, command]: [&String; 3], versions: &[String]) -> Vec<Fact> {
+    vec![
+        Fact::new("measured", format!("{date} on {device}")),
+        Fact::new("versions", versions.join(", ")),
+        Fact::new("file", file),
+        Fact::new("command", command),
+    ]
 }
 
-/// Converts column titles to the page's columns.
-fn columns(titles: &[(&str, Align)]) -> Vec<Column> {
-    titles
-        .iter()
-        .map(|(title, align)| Column { title: (*title).to_owned(), numbers: *align == Align::Right })
-        .collect()
+/// The table of source files.
+fn table_of(sources: &[Source]) -> page::Table {
+    Table::of(sources)
+        .left("file", |source| source.file.clone())
+        .left("holds", |source| source.content.summary())
+        .left("device", |source| distinct(source.devices()).join(", "))
+        .left("measured", |source| days(&distinct(source.dates())))
+        .done()
+        .on_page()
 }
 
 /// Sorted, without duplicates.

@@ -10,7 +10,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::table::{Align, Columns};
+use crate::table::Table;
 use crate::voice;
 
 /// A pass inside its parent pass, with its total time over all threads.
@@ -26,6 +26,9 @@ static PASSES: Mutex<Vec<Pass>> = Mutex::new(Vec::new());
 fn passes() -> MutexGuard<'static, Vec<Pass>> {
     PASSES.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// A pass with its name, indented, and the time that is not that of passes in it.
+type Line<'p> = (String, &'p Pass, Duration);
 
 /// Adds up the time of all enabled spans.
 pub(crate) struct Passes;
@@ -74,26 +77,23 @@ pub(crate) fn show() {
     let passes = passes();
     let mut lines = Vec::new();
     rows(&passes, None, 0, &mut lines);
-    let mut columns = Columns::new(&[
-        ("pass", Align::Left),
-        ("times", Align::Right),
-        ("ms", Align::Right),
-        ("own ms", Align::Right),
-    ]);
-    lines.iter().for_each(|line| columns.fit(line));
     if !lines.is_empty() {
-        voice::line(&columns.header());
-        lines.iter().for_each(|line| voice::line(&columns.line(line)));
+        let milliseconds = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1e3);
+        let table = Table::of(&lines)
+            .left("pass", |(name, ..)| name.clone())
+            .right("times", |(_, pass, _)| pass.times.to_string())
+            .right("ms", |(_, pass, _)| milliseconds(pass.total))
+            .right("own ms", |(.., own)| milliseconds(*own));
+        voice::line(table.text().trim_end_matches('\n'));
     }
 }
 
-fn rows(passes: &[Pass], parent: Option<usize>, depth: usize, lines: &mut Vec<Vec<String>>) {
+/// The passes with their names and own times, in the order in which they are printed.
+fn rows<'p>(passes: &'p [Pass], parent: Option<usize>, depth: usize, lines: &mut Vec<Line<'p>>) {
     for (number, pass) in passes.iter().enumerate().filter(|(_, pass)| pass.parent == parent) {
         let parts = passes.iter().filter(|part| part.parent == Some(number));
         let own = pass.total.saturating_sub(parts.map(|part| part.total).sum());
-        let name = format!("{}{}", "  ".repeat(depth), pass.name);
-        let milliseconds = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1e3);
-        lines.push(vec![name, pass.times.to_string(), milliseconds(pass.total), milliseconds(own)]);
+        lines.push((format!("{}{}", "  ".repeat(depth), pass.name), pass, own));
         rows(passes, Some(number), depth + 1, lines);
     }
 }

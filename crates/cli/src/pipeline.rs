@@ -220,12 +220,6 @@ impl Subject {
         Shapes::of_request(&self.pipeline, &self.request)
     }
 
-    /// The values of Params, by name.
-    pub(crate) fn params(&self) -> Vec<(String, Value)> {
-        let params = self.pipeline.params().values().zip(self.request.params.values());
-        params.filter_map(|(decl, value)| Some((decl.name.clone(), (*value)?))).collect()
-    }
-
     /// The input of a file, or one that is generated from a seed.
     fn input(&self, id: InputId, given: &[Given], seed: u64) -> Result<Buffer, Error> {
         let InputDecl { name, ty, dimensions, .. } = &self.pipeline.inputs()[id];
@@ -253,12 +247,7 @@ impl Subject {
         memory::check(self)?;
         let ids = self.pipeline.inputs().keys();
         let inputs = ids.map(|id| self.input(id, given, seed)).collect::<Result<_, _>>()?;
-        Ok(Workload {
-            pipeline: self.pipeline.clone(),
-            inputs,
-            params: self.request.params.values().flatten().copied().collect(),
-            outputs: self.request.outputs.iter().flatten().cloned().collect(),
-        })
+        Ok(Workload::new(&self.pipeline, &self.request, inputs))
     }
 
     /// The error of a pipeline that the reference evaluator cannot run.

@@ -5,7 +5,6 @@ use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use serde::Serialize;
 use warploom::lang::{Region, Type, Value, files, visible};
 use warploom::records as places;
 use warploom::tune::records::{Imported, Problem, ProblemId, Records, Trial};
@@ -14,9 +13,9 @@ use crate::error::Error;
 use crate::folder::files_of;
 use crate::report::{self, Format};
 use crate::show;
-use crate::table::{self, Align};
+use crate::table::{Table, dash};
 use crate::tune::TrialReport;
-use crate::writable::Output;
+use crate::writable::{Output, unwritable};
 
 /// List, show, export and import the trials of tuning
 #[derive(Debug, clap::Args)]
@@ -43,6 +42,9 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,
 }
+
+/// The schema of one trial.
+const TRIAL: &str = "warploom.records.trial/1";
 
 #[derive(Debug, Subcommand)]
 enum What {
@@ -82,41 +84,37 @@ enum What {
     },
 }
 
-#[derive(Serialize)]
-struct Listed<'a> {
-    problems: Vec<ProblemReport<'a>>,
-}
+report! {
+    struct Listed<'a> = "warploom.records.list/2" {
+        problems: Vec<ProblemReport<'a>>, "the tuned pipelines";
+    }
 
-#[derive(Serialize)]
-struct Trials<'a> {
-    problem: ProblemReport<'a>,
-    trials: Vec<TrialReport>,
-}
+    struct Trials<'a> = "warploom.records.trials/2" {
+        problem: ProblemReport<'a>, "the pipeline";
+        trials: Vec<TrialReport>, "its trials, best first";
+    }
 
-/// A problem, as reports show it.
-#[derive(Serialize)]
-struct ProblemReport<'a> {
-    id: ProblemId,
-    name: &'a str,
-    /// The structural hash of the pipeline, in hexadecimal.
-    pipeline: &'a str,
-    /// The boxes of the inputs and outputs, in the pipeline's order.
-    inputs: &'a [Region],
-    outputs: &'a [Region],
-    params: Vec<ParamReport>,
-    device: &'a str,
-    fingerprint: &'a str,
-    versions: &'a [String],
-    trials: u64,
-    valid: u64,
-    best_us: Option<f64>,
-}
+    /// A problem, as reports show it.
+    struct ProblemReport<'a> = "problem" {
+        id: ProblemId, "its number";
+        name: &'a str, "the pipeline";
+        pipeline: &'a str, "a hash of its structure";
+        inputs: &'a [Region], "the boxes of its inputs";
+        outputs: &'a [Region], "the boxes of its outputs";
+        params: Vec<ParamReport>, "its Params";
+        device: &'a str, "the GPU";
+        fingerprint: &'a str, "a hash of its description";
+        versions: &'a [String], "the versions that machine code depends on";
+        trials: u64, "the number of trials";
+        valid: u64, "those with a valid time";
+        best_us: Option<f64>, "the shortest valid time";
+    }
 
-#[derive(Serialize)]
-struct ParamReport {
-    #[serde(rename = "type")]
-    ty: Type,
-    value: f64,
+    struct ParamReport = "problem param" {
+        #[serde(rename = "type")]
+        ty: Type, "`f32`, `i32` and so on";
+        value: f64, "its value";
+    }
 }
 
 impl<'a> ProblemReport<'a> {
@@ -142,10 +140,11 @@ impl<'a> ProblemReport<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct Counted {
-    file: String,
-    trials: usize,
+report! {
+    struct Counted = "warploom.records.export/1" {
+        file: String, "the file";
+        trials: usize, "the trials in it";
+    }
 }
 
 impl Arguments {
@@ -197,37 +196,20 @@ fn number(problem: ProblemId) -> String {
 }
 
 fn list(problems: &[Problem], format: Format, out: &mut dyn Write) -> Result<(), Error> {
-    if format.json {
-        return report::json(
-            out,
-            "warploom.records.list/2",
-            &Listed { problems: problems.iter().map(ProblemReport::new).collect() },
-        );
-    }
-    let titles = [
-        ("number", Align::Right),
-        ("pipeline", Align::Left),
-        ("outputs", Align::Left),
-        ("device", Align::Left),
-        ("versions", Align::Left),
-        ("trials", Align::Right),
-        ("valid", Align::Right),
-        ("best us", Align::Right),
-    ];
-    let rows = problems.iter().map(|problem| {
-        let outputs: Vec<String> = problem.sizes.outputs.iter().map(show::extents).collect();
-        vec![
-            number(problem.id),
-            visible(&problem.name).into_owned(),
-            outputs.join(", "),
-            visible(&problem.device).into_owned(),
-            visible(&problem.versions.join(", ")).into_owned(),
-            problem.trials.to_string(),
-            problem.valid.to_string(),
-            problem.best_us.map_or("-".to_owned(), |time| format!("{time:.2}")),
-        ]
-    });
-    report::text(out, &table::whole(&titles, &rows.collect::<Vec<_>>()))
+    let listed = Listed { problems: problems.iter().map(ProblemReport::new).collect() };
+    report::print(out, format, &listed, || {
+        let outputs = |problem: &Problem| problem.sizes.outputs.iter().map(show::extents).collect::<Vec<_>>();
+        Table::of(problems)
+            .right("number", |problem| number(problem.id))
+            .left("pipeline", |problem| visible(&problem.name).into_owned())
+            .left("outputs", move |problem| outputs(problem).join(", "))
+            .left("device", |problem| visible(&problem.device).into_owned())
+            .left("versions", |problem| visible(&problem.versions.join(", ")).into_owned())
+            .right("trials", |problem| problem.trials.to_string())
+            .right("valid", |problem| problem.valid.to_string())
+            .right("best us", |problem| dash(problem.best_us.map(|time| format!("{time:.2}"))))
+            .text()
+    })
 }
 
 fn trials(records: &Records, name: &str, format: Format, out: &mut dyn Write) -> Result<(), Error> {
@@ -235,21 +217,18 @@ fn trials(records: &Records, name: &str, format: Format, out: &mut dyn Write) ->
     let mut trials = records.trials(Some(problem.id))?;
     let time = |trial: &Trial| trial.time_us().unwrap_or(f64::INFINITY);
     trials.sort_by(|a, b| time(a).total_cmp(&time(b)));
-    if format.json {
-        let trials = trials.iter().map(|trial| TrialReport::new(trial, None)).collect();
-        let problem = ProblemReport::new(&problem);
-        return report::json(out, "warploom.records.trials/2", &Trials { problem, trials });
-    }
-    report::text(out, &crate::tune::trial_table(&trials, None, None))
+    let reports = trials.iter().map(|trial| TrialReport::new(trial, None)).collect();
+    let report = Trials { problem: ProblemReport::new(&problem), trials: reports };
+    report::print(out, format, &report, || crate::tune::trial_table(&trials, None, None).text())
 }
 
 fn show_trial(records: &Records, id: i64, format: Format, out: &mut dyn Write) -> Result<(), Error> {
     let trial = records.trial(id)?.ok_or(Error::NoTrial { number: id })?;
     if format.json {
-        return report::json(out, "warploom.records.trial/1", &TrialReport::new(&trial, None));
+        return report::json(out, TRIAL, &TrialReport::new(&trial, None));
     }
     let sample = &trial.sample;
-    let mut text = crate::tune::trial_table(std::slice::from_ref(&trial), None, None);
+    let mut text = crate::tune::trial_table([&trial], None, None).text();
     let (device, versions) = (visible(&sample.device), sample.versions.join(", "));
     text += &format!("\n{} on {device}; {}\n", sample.origin.name(), visible(&versions));
     if !sample.status.message().is_empty() {
@@ -266,7 +245,7 @@ fn best(records: &Records, name: &str, format: Format, out: &mut dyn Write) -> R
         Error::NothingMeasured(format!("none of {} trials of `{name}` is valid", problem.trials))
     })?;
     match format.json {
-        true => report::json(out, "warploom.records.trial/1", &TrialReport::new(&best, None)),
+        true => report::json(out, TRIAL, &TrialReport::new(&best, None)),
         false => report::verbatim(out, &best.sample.schedule),
     }
 }
@@ -286,15 +265,13 @@ fn export(
     let trials = if is_samples(file) {
         records.export_samples(problem, file)?
     } else {
-        let unwritable = |error| Error::Write { path: file.display().to_string(), error };
-        let mut lines = BufWriter::new(File::create_new(file).map_err(unwritable)?);
+        let mut lines = BufWriter::new(File::create_new(file).map_err(unwritable(file))?);
         records.export(problem, &mut lines, file)?
     };
     let counted = Counted { file: file.display().to_string(), trials };
-    match format.json {
-        true => report::json(out, "warploom.records.export/1", &counted),
-        false => report::text(out, &format!("{} in {}\n", show::count(trials, "trial"), show::path(file))),
-    }
+    report::print(out, format, &counted, || {
+        format!("{} in {}\n", show::count(trials, "trial"), show::path(file))
+    })
 }
 
 fn import(

@@ -1,4 +1,7 @@
-//! Writes results as text or as one JSON object.
+//! Writes results as text or as one JSON object, and declares the objects.
+
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::io::{self, Write};
 
@@ -16,11 +19,92 @@ pub(crate) struct Format {
     pub(crate) json: bool,
 }
 
+/// An object of JSON output that [`report!`] declares.
+pub(crate) trait Declared: Serialize {
+    /// The name and version of its format, as in `warploom.apps/1`; for a part of a report, its title on the page.
+    const NAME: &'static str;
+}
+
+/// Declares objects of JSON output: structs whose fields have the text that `docs/json.md` says of them.
+///
+/// The name is that of a schema, or the title of a part. An empty one stands for fields of the object that the part is in.
+/// A field may have another type in JSON than its own says (`as`), and a unit (`[...]`) that its name does not say.
+///
+/// ```ignore
+/// report! {
+///     /// An output.
+///     struct Output = "run output" {
+///         name: String, "its name";
+///         max: f64 as "number or null", "the largest sample";
+///         spread: f64 ["share"], "what is left";
+///     }
+/// }
+/// ```
+macro_rules! report {
+    ($($(#[$outer:meta])* $vis:vis struct $name:ident $(<$life:lifetime>)? = $title:literal {
+        $($(#[$inner:meta])* $of:vis $field:ident: $ty:ty $(as $shape:literal)? $([$unit:literal])?
+            $(, $meaning:literal)?;)*
+    })*) => {$(
+        #[derive(serde::Serialize)]
+        $(#[$outer])*
+        $vis struct $name $(<$life>)? {
+            $($(#[$inner])* $(#[doc = $meaning])? $of $field: $ty,)*
+        }
+
+        impl $(<$life>)? $crate::report::Declared for $name $(<$life>)? {
+            const NAME: &'static str = $title;
+        }
+
+        #[cfg(test)]
+        impl $(<$life>)? $crate::report::tests::Described for $name $(<$life>)? {
+            fn shape() -> String {
+                $title.to_owned()
+            }
+
+            fn rows() -> Vec<$crate::report::tests::Row> {
+                let mut rows = $crate::report::tests::Rows::default();
+                $(rows.add::<$ty>(
+                    stringify!($field),
+                    &[$(stringify!($inner)),*],
+                    [None $(.or(Some($shape)))?, None $(.or(Some($unit)))?, None $(.or(Some($meaning)))?],
+                );)*
+                rows.0
+            }
+        }
+
+        #[cfg(test)]
+        #[test]
+        #[allow(
+            non_snake_case,
+            clippy::extra_unused_lifetimes,
+            reason = "the test is named after the object, and names its type as that is written"
+        )]
+        fn $name $(<$life>)? () {
+            $crate::report::tests::is_on_the_page::<$name $(<$life>)?>();
+        }
+    )*};
+}
+
 #[derive(Serialize)]
 struct Object<'a, T> {
     schema: &'a str,
     #[serde(flatten)]
     content: &'a T,
+}
+
+/// A report with its schema.
+pub(crate) fn object<T: Declared>(content: &T) -> impl Serialize {
+    Object { schema: T::NAME, content }
+}
+
+/// Writes a report as one JSON object, or else as text.
+pub(crate) fn print<T: Declared>(
+    out: &mut dyn Write,
+    format: Format,
+    report: &T,
+    words: impl FnOnce() -> String,
+) -> Result<(), Error> {
+    if format.json { json(out, T::NAME, report) } else { text(out, &words()) }
 }
 
 /// Writes one JSON object. `schema` is the name and version of its format.
@@ -50,17 +134,15 @@ pub(crate) fn verbatim(out: &mut dyn Write, text: &str) -> Result<(), Error> {
 }
 
 /// Writes results as one JSON object, or else as text or Markdown, which functions make in this order.
-pub(crate) fn in_form<T: Serialize>(
+pub(crate) fn in_form<T: Declared>(
     out: &mut dyn Write,
     (format, markdown): (Format, bool),
-    schema: &str,
-    content: &T,
+    report: &T,
     [plain, marked]: [fn(&T) -> String; 2],
 ) -> Result<(), Error> {
-    match (format.json, markdown) {
-        (true, _) => json(out, schema, content),
-        (false, true) => verbatim(out, &marked(content)),
-        (false, false) => text(out, &plain(content)),
+    match markdown {
+        true => verbatim(out, &marked(report)),
+        false => print(out, format, report, || plain(report)),
     }
 }
 
@@ -75,19 +157,4 @@ fn visible_json(json: &str) -> String {
         }
     }
     shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn json_stays_what_it_is_and_shows_everything() {
-        let name = "a\u{1b}\u{9b}\u{202e}\u{e0041}ö\n\"";
-        let mut out = Vec::new();
-        json(&mut out, "test/1", &serde_json::json!({ "name": name })).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert!(text.chars().all(|c| c == '\n' || !is_invisible(c)), "{text}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap()["name"], name);
-    }
 }

@@ -7,23 +7,23 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use warploom::app::App;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::files::{self, FileError};
 use warploom::interp::picture;
 use warploom::lang::{Region, Type, Value, dispatch, infer};
+use warploom::tune::workload::Workload;
 
-use crate::backend::{self, Backend, Check, Done, Job};
+use crate::backend::{self, Backend, Check, Done};
 use crate::choice::Choice;
 use crate::error::{Error, RunError};
 use crate::inputs::{self, Given};
 use crate::memory;
-use crate::names::Kind;
+use crate::names::{Kind, written};
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
 use crate::show;
-use crate::table::{self, Align};
+use crate::table::{Table, dash};
 use crate::writable;
 
 /// Run a pipeline; write or summarise its outputs
@@ -65,50 +65,42 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Report {
-    app: String,
-    /// Sizes, structure parameters and Params.
-    settings: BTreeMap<String, f64>,
-    seed: u64,
-    inputs: Vec<Input>,
-    outputs: Vec<Output>,
-    on: &'static str,
-    seconds: f64,
-    /// The page of `--trace`.
-    trace: Option<trace::Written>,
-}
+report! {
+    struct Report = "warploom.run/1" {
+        app: String, "the app";
+        settings: BTreeMap<String, f64>, "sizes, structure parameters and Params by name";
+        seed: u64, "the seed of generated inputs";
+        inputs: Vec<Input>, "the inputs";
+        outputs: Vec<Output>, "the outputs; each value of a tuple is one";
+        on: String, "`reference`, `sim` or `cuda`";
+        seconds: f64, "how long it took";
+        trace: Option<trace::Written>, "the page of `--trace`";
+    }
 
-#[derive(Serialize)]
-struct Input {
-    name: String,
-    /// `null` if the input was generated.
-    file: Option<String>,
-    region: Region,
-}
+    struct Input = "run input" {
+        name: String, "its name";
+        file: Option<String>, "its file; `null` if it was generated";
+        region: Region, "its box";
+    }
 
-#[derive(Serialize)]
-struct Output {
-    name: String,
-    #[serde(rename = "type")]
-    ty: Type,
-    region: Region,
-    #[serde(flatten)]
-    summary: Summary,
-    file: Option<String>,
-}
+    struct Output = "run output" {
+        name: String, "its name";
+        #[serde(rename = "type")]
+        ty: Type, "the type of its samples";
+        region: Region, "its box";
+        #[serde(flatten)]
+        summary: Summary;
+        file: Option<String>, "the file that it was written to";
+    }
 
-/// Statistics of the samples of an output.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-struct Summary {
-    /// Over the finite samples only.
-    min: Option<f64>,
-    /// Over the finite samples only.
-    max: Option<f64>,
-    /// Over the finite samples only.
-    mean: Option<f64>,
-    /// The number of samples that are NaN or infinite.
-    not_finite: u64,
+    /// Statistics of the samples of an output.
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Summary = "" {
+        min: Option<f64>, "the smallest finite sample";
+        max: Option<f64>, "the largest finite sample";
+        mean: Option<f64>, "the mean of the finite samples";
+        not_finite: u64, "the samples that are NaN or infinite";
+    }
 }
 
 /// What runs the pipeline.
@@ -126,11 +118,11 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs a job; `what` is the app at its sizes.
-    fn run(&self, job: &Job<'_>, what: &str) -> Result<(Done, Option<trace::Written>), RunError> {
+    /// Runs a pipeline; `what` is the app at its sizes.
+    fn run(&self, workload: Workload, what: &str) -> Result<(Done, Option<trace::Written>), RunError> {
         match self {
-            Runner::Plain(on) => Ok((on.run(job)?, None)),
-            Runner::Traced(page) => page.run(job, what).map(|(done, written)| (done, Some(written))),
+            Runner::Plain(on) => Ok((on.run(workload, Check::No)?, None)),
+            Runner::Traced(page) => page.run(workload, what).map(|(done, written)| (done, Some(written))),
         }
     }
 }
@@ -158,10 +150,7 @@ pub(crate) fn run(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> R
     };
     let plan = Plan::new(apps, arguments)?;
     let report = plan.run(arguments.choice.seed, &on)?;
-    if arguments.format.json {
-        return report::json(out, "warploom.run/1", &report);
-    }
-    report::text(out, &report.text(&plan.subject))
+    report::print(out, arguments.format, &report, || report.text(&plan.subject))
 }
 
 impl Arguments {
@@ -217,17 +206,8 @@ impl Plan {
     fn run(&self, seed: u64, on: &Runner<'_>) -> Result<Report, Error> {
         let (subject, shapes) = (&self.subject, self.subject.shapes());
         let workload = subject.workload(&self.given, seed)?;
-        let names = subject.pipeline.inputs().values().map(|input| input.name.as_str());
-        let outputs = shapes.outputs.iter().map(|(name, region)| (name.as_str(), region.clone()));
-        let job = Job {
-            pipeline: &subject.pipeline,
-            inputs: names.zip(&workload.inputs).collect(),
-            params: &subject.params(),
-            outputs: outputs.collect(),
-            check: Check::No,
-        };
         let what = format!("{}{}", subject.name, subject.sizes);
-        let (done, trace) = on.run(&job, &what).map_err(|error| match error {
+        let (done, trace) = on.run(workload, &what).map_err(|error| match error {
             RunError::Evaluation(error) => subject.failed(*error),
             RunError::Kernels(error) => error,
         })?;
@@ -248,7 +228,7 @@ impl Plan {
             seed,
             inputs: inputs.collect(),
             outputs,
-            on: on.backend().name(),
+            on: written(&on.backend()),
             seconds: done.seconds,
             trace,
         })
@@ -333,7 +313,7 @@ impl Summary {
 
 impl Report {
     fn where_it_ran(&self) -> &'static str {
-        match self.on {
+        match self.on.as_str() {
             "sim" => "the simulator",
             "cuda" => "the GPU, including compilation",
             _ => "the reference evaluator",
@@ -341,37 +321,24 @@ impl Report {
     }
 
     fn text(&self, subject: &Subject) -> String {
-        let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), show::number);
-        let rows = self.outputs.iter().map(|output| {
-            let summary = output.summary;
-            vec![
-                output.name.clone(),
-                show::extents(&output.region),
-                output.ty.to_string(),
-                number(summary.min),
-                number(summary.max),
-                number(summary.mean),
-                summary.not_finite.to_string(),
-                output.file.as_ref().map_or_else(|| "-".to_owned(), show::path),
-            ]
-        });
-        let titles = [
-            ("output", Align::Left),
-            ("size", Align::Right),
-            ("type", Align::Left),
-            ("min", Align::Right),
-            ("max", Align::Right),
-            ("mean", Align::Right),
-            ("not finite", Align::Right),
-            ("file", Align::Left),
-        ];
+        let number = |value: Option<f64>| dash(value.map(show::number));
         let sizes = &subject.sizes;
         let head = format!("{}{sizes}: {:.3} s on {}\n\n", self.app, self.seconds, self.where_it_ran());
         let page = self.trace.as_ref().map_or_else(String::new, |trace| {
             let (steps, bytes) = (show::count(trace.steps, "step"), show::bytes(trace.bytes as u64));
             format!("\n{}: {steps}, {bytes}\n", show::path(&trace.file))
         });
-        head + &table::whole(&titles, &rows.collect::<Vec<_>>()) + &page
+        head + &Table::of(&self.outputs)
+            .left("output", |output| output.name.clone())
+            .right("size", |output| show::extents(&output.region))
+            .left("type", |output| output.ty.to_string())
+            .right("min", move |output| number(output.summary.min))
+            .right("max", move |output| number(output.summary.max))
+            .right("mean", move |output| number(output.summary.mean))
+            .right("not finite", |output| output.summary.not_finite.to_string())
+            .left("file", |output| dash(output.file.as_ref().map(show::path)))
+            .text()
+            + &page
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use serde::Serialize;
 use warploom::codegen::export::named;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::{Build, PRINTER};
@@ -20,7 +19,7 @@ use warploom::tune::one_shot::{OneShot, one_shot_without_spills};
 use crate::backend::{read_written, unbuilt};
 use crate::error::Error;
 use crate::progress::{Progress, Unit};
-use crate::table::{self, Align};
+use crate::table::Table;
 use crate::voice;
 
 /// How to search for a schedule where none is given.
@@ -229,49 +228,42 @@ impl Watch {
     }
 }
 
-/// A search, as reports show it.
-#[derive(Serialize)]
-pub(crate) struct Report {
-    model: String,
-    seed: u64,
-    samples: usize,
-    beam: usize,
-    passes: usize,
-    sampling: bool,
-    freezing: bool,
-    /// `finished` or `time_limit`.
-    stop: &'static str,
-    /// Whether another run would find the same schedule.
-    reproducible: bool,
-    /// Whether only the default schedule was found.
-    fallback: bool,
-    /// The number of candidates with shorter predicted times that could not be built.
-    refused: usize,
-    /// The number of candidates with shorter predicted times that spill registers.
-    spilling: usize,
-    /// The predicted times of all candidates, best first.
-    candidates_us: Vec<f64>,
-    statistics: Counts,
-}
+report! {
+    /// A search, as reports show it.
+    pub(crate) struct Report = "search" {
+        model: String, "the cost model";
+        seed: u64, "the seed of all random choices";
+        samples: usize, "the number of searches";
+        beam: usize, "the states that the beam search expands per decision";
+        passes: usize, "the passes of the beam search";
+        sampling: bool, "whether options of a decision are sampled";
+        freezing: bool, "whether cheap Funcs are frozen after the first pass";
+        stop: &'static str, "`finished` or `time_limit`";
+        reproducible: bool, "whether another run finds the same schedule";
+        fallback: bool, "whether only the default schedule was found";
+        refused: usize, "candidates with shorter predicted times that could not be built";
+        spilling: usize, "candidates with shorter predicted times that spill registers";
+        candidates_us: Vec<f64>, "the predicted times of all candidates, best first";
+        statistics: Counts, "what the search did";
+    }
 
-/// Statistics of a search.
-#[derive(Serialize)]
-struct Counts {
-    decisions: u64,
-    options: u64,
-    sampled_away: u64,
-    refused: BTreeMap<&'static str, u64>,
-    states: u64,
-    kernels_evaluated: u64,
-    memo_hits: u64,
-    candidates_dropped: u64,
-    frozen_funcs: u64,
-    seconds: f64,
-    /// The times of the phases are summed over all threads.
-    rules_seconds: f64,
-    features_seconds: f64,
-    model_seconds: f64,
-    pass_best_us: Vec<f64>,
+    /// Statistics of a search.
+    struct Counts = "search statistics" {
+        decisions: u64, "the expanded states";
+        options: u64, "the options of all decisions";
+        sampled_away: u64, "the options that were not sampled";
+        refused: BTreeMap<&'static str, u64>, "the pruned options by reason";
+        states: u64, "the scored states";
+        kernels_evaluated: u64, "the kernels that were evaluated";
+        memo_hits: u64, "the kernels that were known already";
+        candidates_dropped: u64, "complete schedules that turned out to be illegal";
+        frozen_funcs: u64, "the frozen Funcs";
+        seconds: f64, "the time of the search";
+        rules_seconds: f64, "of it, the rules of schedules, summed over threads";
+        features_seconds: f64, "of it, the features of kernels, summed over threads";
+        model_seconds: f64, "of it, the cost model, summed over threads";
+        pass_best_us: Vec<f64>, "the best predicted time after each pass";
+    }
 }
 
 impl Report {
@@ -335,9 +327,7 @@ impl Report {
             ("  features, all threads", seconds(counts.features_seconds)),
             ("  cost model, all threads", seconds(counts.model_seconds)),
         ]);
-        let rows: Vec<Vec<String>> =
-            rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
-        table::whole(&[("statistics", Align::Left), ("", Align::Left)], &rows)
+        Table::of(&rows).left("statistics", |line| line.0.to_owned()).left("", |line| line.1.clone()).text()
     }
 }
 

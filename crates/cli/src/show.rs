@@ -40,6 +40,16 @@ pub(crate) fn extents(region: &Region) -> String {
     region.extents().iter().map(i64::to_string).collect::<Vec<_>>().join("x")
 }
 
+/// The blocks of a launch, as in `40x16x1`.
+pub(crate) fn grid([x, y, z]: [u32; 3]) -> String {
+    format!("{x}x{y}x{z}")
+}
+
+/// A share in percent.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
 /// What to say below a table of times [with a range](with_range).
 pub(crate) const BRACKETS: &str = "\nIn brackets: where the measured time lies for nine of ten pipelines.\n";
 

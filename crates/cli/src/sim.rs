@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::time::Instant;
 
-use serde::Serialize;
 use warploom::sim::{Counters, KernelCounters};
 
 use crate::backend::{self, Kernels, no_schedule};
@@ -37,17 +36,17 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Report {
-    app: String,
-    sizes: Sizes,
-    device: String,
-    seconds: f64,
-    lane_operations: u64,
-    /// The launched kernels in the program's order, each with the sum of its launches.
-    kernels: Vec<KernelCounters>,
-    #[serde(skip)]
-    counters: Counters,
+report! {
+    struct Report = "warploom.sim/2" {
+        app: String, "the app";
+        sizes: Sizes, "its sizes by name";
+        device: String, "the GPU that the kernels were built for";
+        seconds: f64, "how long the simulation took";
+        lane_operations: u64, "operations, loads, stores, atomics and shuffles, one per active thread";
+        kernels: Vec<KernelCounters>, "the kernels, each with the sum of its launches";
+        #[serde(skip)]
+        counters: Counters;
+    }
 }
 
 pub(crate) fn sim(
@@ -80,19 +79,13 @@ pub(crate) fn sim(
         kernels: outcome.counters.kernels(),
         counters: outcome.counters,
     };
-    if arguments.format.json {
-        return report::json(out, "warploom.sim/2", &report);
-    }
-    let mut text = format!(
-        "{}{} simulated for {}: outputs match the reference bit for bit, {:.2} s, {:.1} million lane operations\n",
-        report.app,
-        report.sizes,
-        report.device,
-        report.seconds,
-        report.lane_operations as f64 / 1e6
-    );
-    if arguments.counters {
-        text += &format!("\n{}", report.counters);
-    }
-    report::text(out, &text)
+    report::print(out, arguments.format, &report, || {
+        let Report { app, sizes, device, seconds, lane_operations, counters, .. } = &report;
+        let counters = if arguments.counters { format!("\n{counters}") } else { String::new() };
+        format!(
+            "{app}{sizes} simulated for {device}: outputs match the reference bit for bit, {seconds:.2} s, \
+             {:.1} million lane operations\n{counters}",
+            *lane_operations as f64 / 1e6
+        )
+    })
 }

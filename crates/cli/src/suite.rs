@@ -16,19 +16,19 @@ use warploom::app::App;
 use warploom::codegen::export::file_stem;
 
 use crate::error::Error;
-use crate::names::find_app;
+use crate::names::{find_app, written};
 use crate::pipeline::{Purpose, Values, is_file};
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::search::duration;
 use crate::tune::{FirstModel, Measuring};
 use crate::writable::{self, Output};
-use anchors::Anchors;
 use report::Report;
 use runner::Runner;
 use strategies::Comparing;
 
-pub(crate) use report::{Report as Results, Row, SCHEMA, TITLES};
+pub(crate) use anchors::Anchors;
+pub(crate) use report::{Report as Results, Row, SCHEMA, table};
 
 /// Schedule, check and time all apps or operators, and compare them with recorded times
 #[derive(Debug, clap::Args)]
@@ -140,18 +140,6 @@ pub(crate) enum Mode {
     Default,
 }
 
-impl Mode {
-    const fn name(self) -> &'static str {
-        match self {
-            Mode::OneShot => "one-shot",
-            Mode::Top5 => "top5",
-            Mode::Autotune => "autotune",
-            Mode::Manual => "manual",
-            Mode::Default => "default",
-        }
-    }
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Sizes {
     /// The apps' benchmark sizes
@@ -172,7 +160,7 @@ fn suite_of_apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Re
     let apps = arguments.apps(apps)?;
     let anchors = arguments.compare.as_deref().map(Anchors::read).transpose()?;
     let mut runner = Runner::open(arguments)?;
-    let mut report = Report::new(arguments.mode.name(), runner.device(), runner.versions(), anchors);
+    let mut report = Report::new(written(&arguments.mode), runner.device(), runner.versions(), anchors);
     let progress = Progress::new("suite", Unit::Things("apps"));
     progress.set_length(apps.len() as u64);
     for app in &apps {

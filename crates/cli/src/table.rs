@@ -26,11 +26,11 @@ const NARROWEST: usize = 20;
 /// on further lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
-    columns: Vec<Column>,
+    columns: Vec<Measured>,
 }
 
 #[derive(Clone, Debug)]
-struct Column {
+struct Measured {
     title: String,
     align: Align,
     /// The width in which nothing folds.
@@ -41,12 +41,12 @@ struct Column {
 
 impl Columns {
     /// Columns that are as wide as their titles.
-    pub(crate) fn new(titles: &[(&str, Align)]) -> Columns {
-        let columns = titles.iter().map(|&(title, align)| Column {
-            title: title.to_owned(),
-            align,
-            width: width(title),
-            word: longest_word(title),
+    pub(crate) fn new(titles: &[(impl AsRef<str>, Align)]) -> Columns {
+        let columns = titles.iter().map(|(title, align)| Measured {
+            title: title.as_ref().to_owned(),
+            align: *align,
+            width: width(title.as_ref()),
+            word: longest_word(title.as_ref()),
         });
         Columns { columns: columns.collect() }
     }
@@ -84,7 +84,7 @@ impl Columns {
     /// Where the columns are on a page.
     fn slots(&self) -> Vec<Slot> {
         let mut widths: Vec<usize> = self.columns.iter().map(|column| column.width).collect();
-        let least: Vec<usize> = self.columns.iter().map(Column::least).collect();
+        let least: Vec<usize> = self.columns.iter().map(Measured::least).collect();
         while total(&widths) > WIDTH && narrow(&mut widths, &least) {}
         let fits = total(&widths) <= WIDTH;
         let (mut start, mut line) = (0, 0);
@@ -112,7 +112,7 @@ struct Slot {
     align: Align,
 }
 
-impl Column {
+impl Measured {
     /// The least width: titles and text fold between words, numbers never.
     fn least(&self) -> usize {
         match self.align {
@@ -158,21 +158,92 @@ fn narrow(widths: &mut [usize], least: &[usize]) -> bool {
     }
 }
 
-/// Formats a table whose rows are all known. A cell may have several lines.
-pub(crate) fn whole(titles: &[(&str, Align)], rows: &[Vec<String>]) -> String {
-    let mut columns = Columns::new(titles);
-    rows.iter().for_each(|row| columns.fit(row));
-    let rows = std::iter::once(columns.header()).chain(rows.iter().map(|row| columns.line(row)));
-    rows.map(|row| row + "\n").collect()
+/// The cell of something that may be missing.
+pub(crate) fn dash(cell: Option<impl ToString>) -> String {
+    cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string())
 }
 
-/// Formats a table as Markdown.
-pub(crate) fn markdown(titles: &[(&str, Align)], rows: &[Vec<String>]) -> String {
-    let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
-    let head = line(titles.iter().map(|(title, _)| *title).collect());
-    let rule = line(vec!["---"; titles.len()]);
-    let rows: String = rows.iter().map(|row| line(row.iter().map(String::as_str).collect())).collect();
-    head + &rule + &rows
+/// A table whose rows are all known, with the titles of its columns. A cell may have several lines.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) titles: Vec<(String, Align)>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table that gets a row for each thing.
+    pub(crate) fn of<'t, T>(things: impl IntoIterator<Item = &'t T>) -> Filling<'t, T> {
+        let things: Vec<&T> = things.into_iter().collect();
+        Filling { table: Table { titles: Vec::new(), rows: vec![Vec::new(); things.len()] }, things }
+    }
+
+    /// The same without columns in which no row has anything.
+    pub(crate) fn without_empty(self) -> Table {
+        let used: Vec<bool> =
+            (0..self.titles.len()).map(|at| self.rows.iter().any(|row| !row[at].is_empty())).collect();
+        fn kept<T>(all: Vec<T>, used: &[bool]) -> Vec<T> {
+            all.into_iter().zip(used).filter_map(|(one, used)| used.then_some(one)).collect()
+        }
+        let rows = self.rows.into_iter().map(|row| kept(row, &used)).collect();
+        Table { titles: kept(self.titles, &used), rows }
+    }
+
+    /// The table as plain text.
+    pub(crate) fn text(&self) -> String {
+        let mut columns = Columns::new(&self.titles);
+        self.rows.iter().for_each(|row| columns.fit(row));
+        let rows = std::iter::once(columns.header()).chain(self.rows.iter().map(|row| columns.line(row)));
+        rows.map(|row| row + "\n").collect()
+    }
+
+    /// The table as Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
+        let head = line(self.titles.iter().map(|(title, _)| title.as_str()).collect());
+        let rule = line(vec!["---"; self.titles.len()]);
+        let rows: String =
+            self.rows.iter().map(|row| line(row.iter().map(String::as_str).collect())).collect();
+        head + &rule + &rows
+    }
+
+    /// The table for a page.
+    pub(crate) fn on_page(self) -> warploom_report::Table {
+        let column = |(title, align)| warploom_report::Column { title, numbers: align == Align::Right };
+        warploom_report::Table { columns: self.titles.into_iter().map(column).collect(), rows: self.rows }
+    }
+}
+
+/// A table to which columns are added: their titles, and the cell of each thing.
+pub(crate) struct Filling<'t, T> {
+    things: Vec<&'t T>,
+    table: Table,
+}
+
+impl<T> Filling<'_, T> {
+    /// Adds a column of text.
+    pub(crate) fn left(self, title: &str, cell: impl Fn(&T) -> String) -> Self {
+        self.column(title, Align::Left, cell)
+    }
+
+    /// Adds a column of numbers.
+    pub(crate) fn right(self, title: &str, cell: impl Fn(&T) -> String) -> Self {
+        self.column(title, Align::Right, cell)
+    }
+
+    fn column(mut self, title: &str, align: Align, cell: impl Fn(&T) -> String) -> Self {
+        self.table.titles.push((title.to_owned(), align));
+        self.table.rows.iter_mut().zip(&self.things).for_each(|(row, thing)| row.push(cell(thing)));
+        self
+    }
+
+    pub(crate) fn done(self) -> Table {
+        self.table
+    }
+
+    /// The table as plain text.
+    pub(crate) fn text(self) -> String {
+        self.table.text()
+    }
 }
 
 /// Joins items into lines of at most `limit` characters; a longer item has a line of its own.
@@ -195,6 +266,11 @@ pub(crate) fn wrap(items: impl IntoIterator<Item = String>, limit: usize) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn whole(titles: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+        let titles = titles.iter().map(|(title, align)| ((*title).to_owned(), *align)).collect();
+        Table { titles, rows: rows.to_vec() }.text()
+    }
 
     #[test]
     fn columns_are_aligned() {

@@ -1,5 +1,7 @@
 //! Tests of the program with apps that differ from the suite's: several outputs, tuples, no sizes.
 
+mod mutations;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 

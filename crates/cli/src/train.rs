@@ -1,10 +1,8 @@
 //! `warploom train`: trains the weights of the cost model on measured samples.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use warploom::cost::Weights;
 use warploom_training::data::{Data, LeftOut};
 use warploom_training::model::Backend;
@@ -15,9 +13,9 @@ use crate::error::Error;
 use crate::model::read;
 use crate::names::find_app;
 use crate::progress::{Progress, Unit};
-use crate::report::{self, Format};
+use crate::report::{self, Declared as _, Format};
 use crate::show;
-use crate::writable::Output;
+use crate::writable::{Output, make_folder, write};
 
 /// Train the cost model on measured samples
 #[derive(Debug, clap::Args)]
@@ -75,27 +73,25 @@ impl From<Where> for Backend {
     }
 }
 
-#[derive(Serialize)]
-struct Report {
-    device: String,
-    samples: usize,
-    groups: usize,
-    left_out: LeftOut,
-    weights: Vec<Written>,
-}
+report! {
+    struct Report = "warploom.train/1" {
+        device: String, "the GPU that the samples were measured on";
+        samples: usize, "the samples";
+        groups: usize, "the pipelines";
+        left_out: LeftOut, "the samples that were not used";
+        weights: Vec<Written>, "the files of weights";
+    }
 
-/// One file of weights.
-#[derive(Serialize)]
-struct Written {
-    file: String,
-    held_out: Option<String>,
-    samples: usize,
-    groups: usize,
-    epoch: usize,
-    /// The training loss of each epoch.
-    losses: Vec<f64>,
-    /// The scores on random pipelines that are never used for training.
-    validation: Option<Score>,
+    /// One file of weights.
+    struct Written = "trained weights" {
+        file: String, "the file";
+        held_out: Option<String>, "the app that it was trained without";
+        samples: usize, "the samples that it was trained on";
+        groups: usize, "their pipelines";
+        epoch: usize, "the epoch that was kept";
+        losses: Vec<f64>, "the training loss of each epoch";
+        validation: Option<Score>, "the scores on random pipelines that are never used for training";
+    }
 }
 
 pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -109,8 +105,7 @@ pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     let many = arguments.trains_many();
     let data = Data::read(&arguments.data, None)?;
     if many {
-        let failed = |error| Error::Write { path: arguments.output.display().to_string(), error };
-        fs::create_dir_all(&arguments.output).map_err(failed)?;
+        make_folder(&arguments.output)?;
     }
     let mut report = Report {
         device: data.device.name.clone(),
@@ -135,7 +130,7 @@ pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     }
     drop(progress);
     if arguments.format.json {
-        return report::json(out, "warploom.train/1", &report);
+        return report::json(out, Report::NAME, &report);
     }
     Ok(())
 }
@@ -175,10 +170,8 @@ impl Arguments {
             progress.set_message(message(epoch));
         })?;
         let Trained { weights, groups, samples, epoch, losses, validation } = trained;
-        let path = file.display().to_string();
-        fs::write(file, weights.to_bytes()).map_err(|error| Error::Write { path: path.clone(), error })?;
-        let held_out = held_out.map(str::to_owned);
-        Ok(Written { file: path, held_out, samples, groups, epoch, losses, validation })
+        let (file, held_out) = (write(file, &weights.to_bytes())?, held_out.map(str::to_owned));
+        Ok(Written { file, held_out, samples, groups, epoch, losses, validation })
     }
 }
 

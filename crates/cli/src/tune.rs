@@ -42,9 +42,7 @@ pub(crate) use interrupt::stop_working;
 pub(crate) use interrupt::{stop_on_interrupt, stop_watching};
 pub(crate) use measuring::Measuring;
 pub(crate) use progress::Progress;
-pub(crate) use report::{
-    TRIAL_TITLES, TrialReport, basis_of, range_of, trial_cells, trial_table, why_nothing,
-};
+pub(crate) use report::{TrialReport, basis_of, range_of, trial_table, why_nothing};
 pub(crate) use strategy::Spaces;
 pub(crate) use subject::Tunable;
 
@@ -173,16 +171,8 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let start = Start::new(&arguments.first, &device)?;
     let mut records = records::open(&arguments.records)?;
     let tunable = Tunable::new(&asked, &device, arguments.seed)?;
-    let stop = stop_on_interrupt();
-    let task = Task {
-        subject: tunable.subject.clone(),
-        small: tunable.small.clone(),
-        tolerance: tunable.tolerance,
-        model: &*start.model,
-        search: arguments.search_options(),
-        deadline: arguments.time_limit.map(|limit| started + limit),
-        stop,
-    };
+    let deadline = arguments.time_limit.map(|limit| started + limit);
+    let task = tunable.task(&*start.model, arguments.search_options(), deadline, stop_on_interrupt());
     let (json, iterates) = (arguments.format.json, plan.iterates());
     let model = arguments.only_model(&start);
     let progress = Progress::new(&asked.name, json, iterates, arguments.time_limit, out);
@@ -251,11 +241,14 @@ impl Arguments {
 
     /// The model that predicts the times of all trials; `None` if it changes during the run.
     fn only_model<'m>(&self, start: &'m Start) -> Option<&'m dyn CostModel> {
+        (!self.retrains()).then_some(&*start.model)
+    }
+
+    fn retrains(&self) -> bool {
         #[cfg(feature = "train")]
-        if self.retrain {
-            return None;
-        }
-        Some(&*start.model)
+        return self.retrain;
+        #[cfg(not(feature = "train"))]
+        false
     }
 
     fn plan(&self, asked: &Subject) -> Result<Plan, Error> {
@@ -288,13 +281,7 @@ impl Arguments {
         };
         let samples = self.samples.max(1);
         let options = AutotuneOptions { iterations, samples, initial, ..AutotuneOptions::default() };
-        #[cfg(feature = "train")]
-        if self.retrain {
-            let mut retrainer = retrainer();
-            let tuned = autotune(task, &options, bench, records, Some(&mut retrainer), observer)?;
-            return Ok((tuned, None));
-        }
-        Ok((autotune(task, &options, bench, records, None, observer)?, None))
+        Ok((autotuned(self.retrains(), task, &options, bench, records, observer)?, None))
     }
 
     #[cfg(feature = "train")]
@@ -303,10 +290,7 @@ impl Arguments {
         let Some((weights, path)) = weights.zip(self.weights.clone().or_else(in_folder)) else {
             return Ok(None);
         };
-        let file = path.display().to_string();
-        std::fs::write(&path, weights.to_bytes())
-            .map_err(|error| Error::Write { path: file.clone(), error })?;
-        Ok(Some(file))
+        writable::write(&path, &weights.to_bytes()).map(Some)
     }
 
     #[cfg(not(feature = "train"))]
@@ -315,11 +299,24 @@ impl Arguments {
     }
 }
 
-/// Few epochs suffice, because each iteration continues from the weights of the last one.
-#[cfg(feature = "train")]
-pub(crate) fn retrainer() -> warploom_training::retrain::Retrainer {
-    let options = warploom_training::train::Options { epochs: 12, ..Default::default() };
-    warploom_training::retrain::Retrainer { options }
+/// Searches and measures in turns; trains the model in between if asked to.
+pub(crate) fn autotuned(
+    retrain: bool,
+    task: &Task<'_>,
+    options: &AutotuneOptions,
+    bench: &mut Bench<'_>,
+    records: &mut Records,
+    observer: Observer<'_>,
+) -> Result<Autotuned, TuneError> {
+    #[cfg(feature = "train")]
+    if retrain {
+        // Few epochs suffice, because each iteration continues from the weights of the last one.
+        let epochs = warploom_training::train::Options { epochs: 12, ..Default::default() };
+        let mut retrainer = warploom_training::retrain::Retrainer { options: epochs };
+        return autotune(task, options, bench, records, Some(&mut retrainer), observer);
+    }
+    debug_assert!(!retrain, "there is no flag for it");
+    autotune(task, options, bench, records, None, observer)
 }
 
 /// The model that tuning begins with.

@@ -4,19 +4,19 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use serde::Serialize;
 use warploom::app::{App, Settings};
 use warploom::interp::buffer::Buffer;
 use warploom::interp::compare::{Comparison, compare};
-use warploom::lang::{Pipeline, Region, Value};
+use warploom::lang::{Pipeline, Realisation, Region, Value, infer};
+use warploom::tune::workload::Workload;
 
-use crate::backend::{Check, Job, Ready, Source, Target};
+use crate::backend::{Check, Ready, Source, Target};
 use crate::error::Error;
 use crate::folder::{self, Folder};
-use crate::names::{Kind, find_app, find_setting};
+use crate::names::{Kind, find_app, find_setting, written};
 use crate::pipeline::file::app_with;
 use crate::pipeline::is_file;
-use crate::report::{self, Format};
+use crate::report::{self, Declared as _, Format};
 use crate::settings::{build, set_structure_value};
 use crate::show;
 use crate::table::{Align, Columns};
@@ -50,45 +50,42 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Report {
-    on: &'static str,
-    passed: bool,
-    apps: Vec<Checked>,
-}
+report! {
+    struct Report = "warploom.verify/1" {
+        on: String, "`reference`, `sim` or `cuda`";
+        passed: bool, "whether every app passed";
+        apps: Vec<Checked>, "the apps";
+    }
 
-/// The result of checking one app.
-#[derive(Serialize)]
-struct Checked {
-    app: String,
-    folder: String,
-    passed: bool,
-    seconds: f64,
-    /// Why there are no outputs to compare.
-    error: Option<String>,
-    outputs: Vec<Output>,
-}
+    /// The result of checking one app.
+    struct Checked = "verified app" {
+        app: String, "the app";
+        folder: String, "the folder with its reference data";
+        passed: bool, "whether all its outputs passed";
+        seconds: f64, "how long it ran";
+        error: Option<String>, "why there are no outputs to compare";
+        outputs: Vec<Output>, "its outputs";
+    }
 
-#[derive(Serialize)]
-struct Output {
-    name: String,
-    passed: bool,
-    region: Region,
-    samples: usize,
-    /// `null` if a sample is NaN or infinite in only one of the two.
-    max_abs_error: f64,
-    differing: usize,
-    beyond_tolerance: usize,
-    first_mismatch: Option<Mismatch>,
-    #[serde(skip)]
-    sentence: String,
-}
+    struct Output = "verified output" {
+        name: String, "its name";
+        passed: bool, "whether it is within the tolerance";
+        region: Region, "its box";
+        samples: usize, "the compared samples";
+        max_abs_error: f64 as "number or null",
+            "the largest difference; `null` if a sample is NaN or infinite in only one of the two";
+        differing: usize, "the samples that differ at all";
+        beyond_tolerance: usize, "the samples that differ by more than the tolerance";
+        first_mismatch: Option<Mismatch>, "the first of those";
+        #[serde(skip)]
+        sentence: String;
+    }
 
-#[derive(Serialize)]
-struct Mismatch {
-    at: Vec<i64>,
-    actual: f64,
-    expected: f64,
+    struct Mismatch = "mismatch" {
+        at: Vec<i64> ["points"], "its place";
+        actual: f64 as "number or null", "the value that was computed";
+        expected: f64 as "number or null", "the reference value";
+    }
 }
 
 /// A folder with everything read from it.
@@ -121,8 +118,9 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
         failed => Err(Error::Verification { failed, count, names }),
     };
     if arguments.format.json {
-        let report = Report { on: arguments.target.backend().name(), passed: outcome.is_ok(), apps: checked };
-        report::json(out, "warploom.verify/1", &report)?;
+        let report =
+            Report { on: written(&arguments.target.backend()), passed: outcome.is_ok(), apps: checked };
+        report::json(out, Report::NAME, &report)?;
     } else if outcome.is_ok() {
         let seconds = start.elapsed().as_secs_f64();
         report::text(out, &format!("\nall {} passed in {seconds:.1} s\n", show::count(count, "app")))?;
@@ -232,10 +230,8 @@ impl<'a> Case<'a> {
     }
 
     fn run(&self, pipeline: &Pipeline, target: &Ready<'_>) -> Result<(Vec<Output>, f64), String> {
-        let inputs = self.inputs.iter().map(|(name, buffer)| (*name, buffer)).collect();
-        let (outputs, check) = (self.boxes(pipeline)?, Check::By(self.app.tolerance));
-        let job = Job { pipeline, inputs, params: &self.params, outputs, check };
-        let done = target.run(&job).map_err(|error| error.to_string())?;
+        let check = Check::By(self.app.tolerance);
+        let done = target.run(self.workload(pipeline)?, check).map_err(|error| error.to_string())?;
         if let Some(fault) = done.fault {
             return Err(fault);
         }
@@ -249,23 +245,30 @@ impl<'a> Case<'a> {
         Ok((compared, done.seconds))
     }
 
-    /// The boxes of the outputs. Returns an error unless each output, and nothing else, has
-    /// reference data.
-    fn boxes<'p>(&self, pipeline: &'p Pipeline) -> Result<Vec<(&'p str, Region)>, String> {
+    /// The pipeline with its data. Returns an error unless each output, and nothing else, has reference data.
+    fn workload(&self, pipeline: &Pipeline) -> Result<Workload, String> {
         let known = pipeline.output_names();
         if let Some((name, _)) =
             self.expected.iter().find(|(name, _)| !known.iter().any(|known| known == name))
         {
             return Err(format!("there is no output `{name}`; the outputs are {}", known.join(", ")));
         }
-        let mut boxes = Vec::new();
-        for &id in pipeline.outputs() {
-            let func = &pipeline.funcs()[id];
+        let mut request = Realisation::new(pipeline);
+        for (name, buffer) in &self.inputs {
+            request = request.input(name, buffer.region().clone());
+        }
+        for (name, value) in &self.params {
+            request = request.param(name, *value);
+        }
+        for func in pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id]) {
             for name in func.value_names() {
-                boxes.push((func.name.as_str(), self.expected(&name)?.region().clone()));
+                request = request.output(&func.name, self.expected(&name)?.region().clone());
             }
         }
-        Ok(boxes)
+        infer(pipeline, &request).map_err(|error| error.to_string())?;
+        let input = |name: &str| self.inputs.iter().find(|(known, _)| *known == name);
+        let inputs = pipeline.inputs().values().filter_map(|decl| Some(input(&decl.name)?.1.clone()));
+        Ok(Workload::new(pipeline, &request, inputs.collect()))
     }
 
     fn expected(&self, name: &str) -> Result<&Buffer, String> {

@@ -1,8 +1,10 @@
 //! Checks that results can be written before they are computed, without creating anything.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use warploom::lang::files::write_whole;
 use warploom::records;
 
 use crate::error::Error;
@@ -36,9 +38,25 @@ pub(crate) fn folder(folder: &Option<PathBuf>) -> Vec<Output<'_>> {
     folder.iter().map(|folder| Output::Folder(folder)).collect()
 }
 
+/// Writes a file, in a folder that exists. Returns its path.
+pub(crate) fn write(file: &Path, content: &[u8]) -> Result<String, Error> {
+    write_whole(file, content).map_err(unwritable(file))?;
+    Ok(file.display().to_string())
+}
+
+/// Creates a folder if it is missing.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), Error> {
+    fs::create_dir_all(folder).map_err(unwritable(folder))
+}
+
+/// The error of a file or folder that cannot be written.
+pub(crate) fn unwritable(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |error| Error::Write { path: path.display().to_string(), error }
+}
+
 fn check_folder(folder: &Path) -> Result<(), Error> {
-    let failed = |error| Error::Write { path: folder.display().to_string(), error };
-    check_names(folder).map_err(failed)?;
+    let failed = unwritable(folder);
+    check_names(folder).map_err(&failed)?;
     let here = Path::new(".");
     let all = folder.ancestors().map(|part| if part.as_os_str().is_empty() { here } else { part });
     // A link that leads nowhere exists too: no folder can be created there.
@@ -54,14 +72,14 @@ fn check_folder(folder: &Path) -> Result<(), Error> {
 
 /// Returns an error if a file cannot be written.
 pub(crate) fn check_file(file: &Path) -> Result<(), Error> {
-    let failed = |error| Error::Write { path: file.display().to_string(), error };
+    let failed = unwritable(file);
     if file.is_dir() {
         return Err(Error::IsAFolder { file: file.display().to_string() });
     }
     if file.exists() {
-        return check_access(file).map_err(failed);
+        return check_access(file).map_err(&failed);
     }
-    check_names(file).map_err(failed)?;
+    check_names(file).map_err(&failed)?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match folder.is_dir() {
         true => check_access(folder).map_err(failed),

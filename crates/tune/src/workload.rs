@@ -47,6 +47,16 @@ pub enum GpuError {
 }
 
 impl Workload {
+    /// A pipeline at the sizes and with the Params of a request, with its inputs.
+    pub fn new(pipeline: &Pipeline, request: &Realisation, inputs: Vec<Buffer>) -> Workload {
+        Workload {
+            pipeline: pipeline.clone(),
+            inputs,
+            params: request.params.values().flatten().copied().collect(),
+            outputs: request.outputs.iter().flatten().cloned().collect(),
+        }
+    }
+
     /// The sizes and Params of this workload.
     pub fn realisation(&self) -> Realisation {
         let mut request = Realisation::new(&self.pipeline);

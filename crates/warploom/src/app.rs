@@ -283,14 +283,15 @@ impl App {
     /// The bytes that must cross the memory bus: each input read once and each output written once.
     pub fn compulsory_bytes(&self, pipeline: &Pipeline, shapes: &Shapes) -> u64 {
         let inputs = shapes.inputs.iter().filter_map(|(name, region)| {
-            let input = &pipeline.inputs()[pipeline.input_named(name)?];
-            Some(region.points()? * input.ty.bytes() as u64)
+            Some((region, pipeline.inputs()[pipeline.input_named(name)?].ty.bytes()))
         });
         let outputs = shapes.outputs.iter().filter_map(|(name, region)| {
-            let func = &pipeline.funcs()[pipeline.func_named(name)?];
-            Some(region.points()? * func.bytes_per_point() as u64)
+            Some((region, pipeline.funcs()[pipeline.func_named(name)?].bytes_per_point()))
         });
-        inputs.chain(outputs).sum()
+        // Sizes that nothing can hold are the most that there are.
+        inputs.chain(outputs).fold(0, |sum: u64, (region, bytes)| {
+            sum.saturating_add(region.points().unwrap_or(u64::MAX).saturating_mul(bytes as u64))
+        })
     }
 }
 

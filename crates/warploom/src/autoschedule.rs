@@ -7,19 +7,20 @@ use thiserror::Error;
 use warploom_codegen::build::BuildError;
 use warploom_codegen::ir::Program;
 use warploom_codegen::printer::{Build, PRINTER};
-use warploom_cost::{Featurizer, Range};
+use warploom_cost::{CostModel, Range};
 use warploom_lang::Pipeline;
 use warploom_plan::Problem;
 use warploom_schedule::Schedule;
 use warploom_search::{Options, Outcome};
 use warploom_target::Device;
 use warploom_tune::explain::Explanation;
-use warploom_tune::one_shot::{OneShot, for_any_size, one_shot};
+use warploom_tune::one_shot::one_shot;
 
 use crate::backend::{Backend, RunError};
 use crate::compiled::Compiled;
 use crate::export::{ExportError, ExportOptions, Package};
 use crate::model::model_for;
+use crate::scheduled::Scheduled;
 use crate::sizes::{Sizes, SizesError};
 
 /// Finds a fast schedule by search and builds its kernels. Needs no GPU.
@@ -79,20 +80,9 @@ impl Autoschedule for Pipeline {
         let any_size = sizes.dynamic(self)?.map(|request| Problem::dynamic(self, &request, device));
         let any_size = any_size.transpose().map_err(BuildError::from)?;
         let options = Options { any_size: any_size.clone(), ..options.clone() };
-        let mut shot = one_shot(&problem, &*model, &options, &|_| {})?;
-        let any_size = match any_size {
-            None => None,
-            Some(dynamic) => {
-                let (planned, program) = for_any_size(&dynamic, &shot.outcome)?;
-                shot.planned = problem.planned(planned.schedule).map_err(BuildError::from)?;
-                shot.predicted_us =
-                    Featurizer::new(&shot.planned.problem).cost_of(&shot.planned.plan, &*model);
-                Some((dynamic, program))
-            }
-        };
-        let explanation = Explanation::new(&shot.planned, &*model);
-        let schedule_text = shot.planned.schedule.to_text(self);
-        Ok(Autoscheduled { problem, shot, any_size, explanation, schedule_text, measured_us: None })
+        let shot = one_shot(&problem, &*model, &options, &|_| {})?;
+        let scheduled = Scheduled::found(problem, any_size, &shot, false)?;
+        Ok(Autoscheduled::new(scheduled, shot.outcome, &*model, None))
     }
 }
 
@@ -113,24 +103,33 @@ pub enum AutoscheduleError {
 /// ([`nest`](Self::nest), [`explanation`](Self::explanation)).
 #[derive(Debug)]
 pub struct Autoscheduled {
-    pub(crate) problem: Problem,
-    pub(crate) shot: OneShot,
-    /// The problem and the kernels for all sizes, if these are given with each run.
-    pub(crate) any_size: Option<(Problem, Program)>,
-    pub(crate) explanation: Explanation,
-    pub(crate) schedule_text: String,
-    pub(crate) measured_us: Option<f64>,
+    pub(crate) scheduled: Scheduled,
+    pub(crate) outcome: Outcome,
+    explanation: Explanation,
+    schedule_text: String,
+    measured_us: Option<f64>,
 }
 
 impl Autoscheduled {
+    pub(crate) fn new(
+        scheduled: Scheduled,
+        outcome: Outcome,
+        model: &dyn CostModel,
+        measured_us: Option<f64>,
+    ) -> Autoscheduled {
+        let explanation = scheduled.explanation(model);
+        let schedule_text = scheduled.schedule().to_text(scheduled.problem().pipeline());
+        Autoscheduled { scheduled, outcome, explanation, schedule_text, measured_us }
+    }
+
     /// The schedule with the lowest predicted time among those that build.
     pub fn schedule(&self) -> &Schedule {
-        &self.shot.planned.schedule
+        self.scheduled.schedule()
     }
 
     /// The kernels of that schedule.
     pub fn program(&self) -> &Program {
-        self.any_size.as_ref().map_or(&self.shot.program, |(_, program)| program)
+        self.scheduled.program()
     }
 
     /// The kernels as CUDA C++ source.
@@ -174,11 +173,12 @@ impl Autoscheduled {
     ///
     /// If the backend cannot use the schedule, or if the kernels do not compile.
     pub fn compile_for(&self, backend: Backend) -> Result<Compiled, RunError> {
-        let (schedule, program) = (self.schedule(), &self.shot.program);
-        if let Some((problem, program)) = &self.any_size {
-            return Compiled::of_any_size(problem, schedule.clone(), program.clone(), backend);
+        let Scheduled { problem, any_size, planned, program } = &self.scheduled;
+        let schedule = planned.schedule.clone();
+        match any_size {
+            Some(problem) => Compiled::of_any_size(problem, schedule, program.clone(), backend),
+            None => Compiled::of_problem(problem, schedule, Some(program), backend),
         }
-        Compiled::of_problem(&self.problem, schedule.clone(), Some(program), backend)
     }
 
     /// Writes the kernels as a package: CUDA C++, machine code, and C code that launches them. For
@@ -219,8 +219,7 @@ impl Autoscheduled {
         folder: impl AsRef<Path>,
         options: &ExportOptions,
     ) -> Result<Package, ExportError> {
-        let problem = self.any_size.as_ref().map_or(&self.problem, |(problem, _)| problem);
-        let mut package = Package::new(problem, self.schedule(), self.program(), options)?;
+        let mut package = self.scheduled.package(options)?;
         package.compile()?;
         package.write(folder.as_ref())?;
         Ok(package)
@@ -228,7 +227,7 @@ impl Autoscheduled {
 
     /// The run time that the cost model predicts, in microseconds.
     pub fn predicted_us(&self) -> f64 {
-        self.shot.predicted_us
+        self.explanation.predicted_us
     }
 
     /// The run time that tuning measured, in microseconds; `None` before tuning.
@@ -254,7 +253,7 @@ impl Autoscheduled {
 
     /// All candidates and statistics of the search.
     pub fn outcome(&self) -> &Outcome {
-        &self.shot.outcome
+        &self.outcome
     }
 }
 

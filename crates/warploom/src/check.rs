@@ -35,11 +35,8 @@ pub fn of_pipeline(pipeline: &Pipeline, request: &Realisation, device: &Device) 
     let schedule = problem.default_schedule();
     let case = Case { pipeline: pipeline.clone(), request: small, schedule, seed: SEED };
     let inputs = case.inputs().ok()?;
-    let params = case.request.params.values().flatten().copied().collect();
-    let outputs = case.request.outputs.iter().flatten().cloned().collect();
-    let Case { pipeline, schedule, .. } = case;
-    let workload = Workload { pipeline, inputs, params, outputs };
-    is_defined(&workload, &problem, &schedule).then(|| Check::of_workload(workload, None))?
+    let workload = Workload::new(&case.pipeline, &case.request, inputs);
+    is_defined(&workload, &problem, &case.schedule).then(|| Check::of_workload(workload, None))?
 }
 
 /// Whether every point that is requested or read is defined. A scan over an undefined initial value

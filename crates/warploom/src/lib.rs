@@ -35,6 +35,7 @@ mod model;
 mod on_device;
 mod recent;
 pub mod records;
+mod scheduled;
 mod sizes;
 mod tuning;
 pub mod tutorial;
@@ -47,6 +48,7 @@ pub use detect::Detect;
 pub use export::{ExportError, ExportOptions, Package};
 pub use model::model_for;
 pub use on_device::{DeviceInput, DeviceMemoryError, DeviceOutput};
+pub use scheduled::Scheduled;
 pub use sizes::{Size, Sizes, SizesError, Varying, size, varying};
 pub use tuning::{Tuning, TuningError};
 

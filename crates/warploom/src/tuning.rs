@@ -6,15 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
-use warploom_codegen::build::{BuildError, build_planned};
-use warploom_codegen::lower;
-use warploom_cost::Featurizer;
+use warploom_codegen::build::BuildError;
 use warploom_plan::Problem;
 use warploom_search::Options;
 use warploom_tune::autotune::{AutotuneOptions, autotune};
-use warploom_tune::explain::Explanation;
 use warploom_tune::measure::Subject;
-use warploom_tune::one_shot::OneShot;
+
 use warploom_tune::records::{Records, RecordsError};
 use warploom_tune::top::top;
 use warploom_tune::tuning::{Ended, Event, Task, TuneError, Tuned, Winner};
@@ -22,6 +19,7 @@ use warploom_tune::worker::{BenchOptions, OpenBench, WorkerError};
 
 use crate::autoschedule::Autoscheduled;
 use crate::model::model_for;
+use crate::scheduled::Scheduled;
 use crate::{check, records};
 
 /// How long to tune, and where to record it.
@@ -113,11 +111,11 @@ impl Autoscheduled {
         tuning: &Tuning,
         observer: &mut dyn FnMut(&Event<'_>),
     ) -> Result<Autoscheduled, TuningError> {
-        if self.any_size.is_some() {
+        if self.scheduled.any_size.is_some() {
             return Err(TuningError::AnySize);
         }
         let mut bench = OpenBench::open(&tuning.bench)?;
-        let (pipeline, request) = (self.problem.pipeline(), self.problem.request());
+        let (pipeline, request) = (self.scheduled.problem.pipeline(), self.scheduled.problem.request());
         let problem = Problem::new(pipeline, request, bench.device()).map_err(BuildError::from)?;
         let Tuned { winner, progress, ended, .. } = tuning.run(&problem, &mut bench, observer)?;
         match (winner, ended) {
@@ -130,19 +128,9 @@ impl Autoscheduled {
     /// The same pipeline with the schedule that won.
     fn tuned(&self, problem: Problem, winner: Winner) -> Result<Autoscheduled, TuningError> {
         let model = model_for(problem.device()).model;
-        let planned = problem.planned(winner.schedule).map_err(BuildError::from)?;
-        let shot = OneShot {
-            outcome: self.shot.outcome.clone(),
-            predicted_us: Featurizer::new(&planned.problem).cost_of(&planned.plan, &*model),
-            program: build_planned(&planned, lower::Options::default())?,
-            planned,
-            refused: Vec::new(),
-            spilling: 0,
-        };
-        let explanation = Explanation::new(&shot.planned, &*model);
-        let schedule_text = shot.planned.schedule.to_text(problem.pipeline());
         let measured_us = winner.trial.time_us();
-        Ok(Autoscheduled { problem, shot, any_size: None, explanation, schedule_text, measured_us })
+        let scheduled = Scheduled::new(problem, None, winner.schedule, false)?;
+        Ok(Autoscheduled::new(scheduled, self.outcome.clone(), &*model, measured_us))
     }
 }
 

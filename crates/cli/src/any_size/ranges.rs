@@ -1,6 +1,5 @@
 //! What kernels for any size need across their ranges of sizes, in reports.
 
-use serde::Serialize;
 use warploom::codegen::export::Manifest;
 use warploom::codegen::instance::Strides;
 use warploom::codegen::ir::Program;
@@ -15,37 +14,31 @@ use crate::backend::problem;
 use crate::error::Error;
 use crate::explain::explanation;
 use crate::show;
-use crate::table::{self, Align};
+use crate::table::{Table, dash};
 
-/// The sizes that every run gives, and what the kernels need at some of them.
-#[derive(Serialize)]
-pub(crate) struct Ranges {
-    /// The sizes with their ranges.
-    given: Vec<Given>,
-    /// The smallest sizes, the ones that the schedule was searched for, and the largest.
-    at: Vec<At>,
-}
+report! {
+    /// The sizes that every run gives, and what the kernels need at some of them.
+    pub(crate) struct Ranges = "ranges" {
+        given: Vec<Given>, "the sizes that every run gives";
+        at: Vec<At>, "at the smallest sizes, at those that the schedule was searched for, and at the largest";
+    }
 
-#[derive(Serialize)]
-struct Given {
-    name: String,
-    min: i64,
-    max: i64,
-    /// The value of the report's other figures.
-    asked: i64,
-}
+    struct Given = "given size" {
+        name: String, "its name";
+        min: i64, "the smallest value";
+        max: i64, "the largest value";
+        asked: i64, "the value that the schedule was searched for";
+    }
 
-/// A run at one choice of sizes.
-#[derive(Serialize)]
-struct At {
-    sizes: &'static str,
-    /// The values of the sizes, in the order of `given`.
-    values: Vec<i64>,
-    /// Why these sizes cannot be used together; the figures are `null` then.
-    unusable: Option<String>,
-    blocks: Option<u64>,
-    workspace_bytes: Option<u64>,
-    predicted_us: Option<f64>,
+    /// A run at one choice of sizes.
+    struct At = "figures at sizes" {
+        sizes: &'static str, "`smallest`, `asked` or `largest`";
+        values: Vec<i64>, "the values, in the order of `given`";
+        unusable: Option<String>, "why these sizes cannot be used together; the figures are `null` then";
+        blocks: Option<u64>, "the blocks of all kernels";
+        workspace_bytes: Option<u64>, "memory for arrays between kernels";
+        predicted_us: Option<f64>, "the predicted time of a run";
+    }
 }
 
 /// The description of a program for launches at the sizes that it was scheduled for, dense.
@@ -124,28 +117,20 @@ impl Ranges {
     }
 
     fn table(&self) -> String {
-        let titles = [
-            ("sizes", Align::Left),
-            ("", Align::Left),
-            ("blocks", Align::Right),
-            ("workspace", Align::Right),
-            ("predicted us", Align::Right),
-        ];
-        let row = |at: &At| {
-            let values =
-                self.given.iter().zip(&at.values).map(|(given, value)| format!("{}={value}", given.name));
-            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-            vec![
-                at.sizes.to_owned(),
-                values.collect::<Vec<String>>().join(", "),
-                or_dash(at.blocks.map(|blocks| blocks.to_string())),
-                or_dash(at.workspace_bytes.map(show::bytes)),
-                or_dash(at.predicted_us.map(|time| format!("{time:.1}"))),
-            ]
+        let values = |at: &At| {
+            let values = self.given.iter().zip(&at.values);
+            values.map(|(given, value)| format!("{}={value}", given.name)).collect::<Vec<_>>().join(", ")
         };
         let unusable = self.at.iter().filter_map(|at| Some((at.sizes, at.unusable.as_ref()?)));
         let notes =
             unusable.map(|(sizes, why)| format!("note: the {sizes} sizes cannot be used together: {why}\n"));
-        table::whole(&titles, &self.at.iter().map(row).collect::<Vec<_>>()) + &notes.collect::<String>()
+        Table::of(&self.at)
+            .left("sizes", |at| at.sizes.to_owned())
+            .left("", values)
+            .right("blocks", |at| dash(at.blocks))
+            .right("workspace", |at| dash(at.workspace_bytes.map(show::bytes)))
+            .right("predicted us", |at| dash(at.predicted_us.map(|time| format!("{time:.1}"))))
+            .text()
+            + &notes.collect::<String>()
     }
 }

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use serde::Serialize;
 use warploom::app::App;
 use warploom::lang::files;
 use warploom::runtime::TimingOptions;
@@ -17,13 +16,14 @@ use crate::backend::open_gpu;
 use crate::error::Error;
 use crate::names::find_app;
 use crate::pipeline::Purpose;
-use crate::report;
+use crate::report::{self, Declared as _};
 
-#[derive(Serialize)]
-struct Report {
-    file: String,
-    measured: usize,
-    failed: usize,
+report! {
+    struct Report = "warploom.collect.given/1" {
+        file: String, "the file with the samples";
+        measured: usize, "the schedules with a time";
+        failed: usize, "the others";
+    }
 }
 
 pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -51,7 +51,7 @@ pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         return Err(Error::NothingMeasured(format!("{failed} samples failed; see {file}")));
     }
     match arguments.format.json {
-        true => report::json(out, "warploom.collect.given/1", &report),
+        true => report::json(out, Report::NAME, &report),
         false => Ok(()),
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::Value as Json;
 use warploom::codegen::export::{Compiled, Target};
 use warploom::cost::Basis;
@@ -14,59 +13,46 @@ use crate::any_size::Ranges;
 use crate::search;
 use crate::show;
 use crate::sizes::Sizes;
-use crate::table::{self, Align};
+use crate::table::{Table, dash};
 
-#[derive(Serialize)]
-pub(crate) struct Report {
-    pub(crate) app: String,
-    pub(crate) sizes: Sizes,
-    pub(crate) device: String,
-    /// Further devices that the package is for.
-    pub(crate) also_for: Vec<Target>,
-    /// The architecture that the code for the device was compiled for; `null` if it was not compiled.
-    pub(crate) arch: Option<String>,
-    /// All compiled code of the package.
-    pub(crate) code: Vec<Compiled>,
-    /// Why there is no machine code for some of these exact devices.
-    pub(crate) notes: Vec<String>,
-    pub(crate) launches: u64,
-    pub(crate) workspace_bytes: u64,
-    /// The sizes that every run gives, and what the kernels need at some of them; `null` if all sizes are fixed.
-    pub(crate) ranges: Option<Ranges>,
-    /// The run time that the cost model predicts.
-    pub(crate) predicted_us: f64,
-    /// The measured time lies between these two for nine of ten pipelines; `null` if that is not known.
-    pub(crate) predicted_us_low: Option<f64>,
-    pub(crate) predicted_us_high: Option<f64>,
-    /// What predicted the times.
-    #[serde(flatten)]
-    pub(crate) basis: Basis,
-    /// The kernel that takes most of the predicted time while most of the device is idle; `null` if
-    /// there is none.
-    pub(crate) idle: Option<Idle>,
-    pub(crate) kernels: Vec<Kernel>,
-    /// `null` if a schedule was given.
-    pub(crate) search: Option<search::Report>,
-    pub(crate) schedule: String,
-    pub(crate) files: Vec<String>,
-    /// The outputs of `--emit` that are not written to files.
-    pub(crate) emitted: BTreeMap<&'static str, Json>,
-}
+report! {
+    pub(crate) struct Report = "warploom.compile/2" {
+        pub(crate) app: String, "the app, or the pipeline of a file";
+        pub(crate) sizes: Sizes, "its sizes by name";
+        pub(crate) device: String, "the GPU that the schedule was searched for";
+        pub(crate) also_for: Vec<Target>, "the other GPUs of `--device`";
+        pub(crate) arch: Option<String>, "what the code for the GPU was compiled for; `null` if it was not compiled";
+        pub(crate) code: Vec<Compiled>, "all compiled code of the package";
+        pub(crate) notes: Vec<String>, "why there is no machine code for some of these GPUs";
+        pub(crate) launches: u64, "kernel launches per run";
+        pub(crate) workspace_bytes: u64,
+            "memory for arrays between kernels; with `--dynamic`, like all other figures, at `sizes`";
+        pub(crate) ranges: Option<Ranges>, "with `--dynamic`: the sizes that every run gives, and figures across their ranges";
+        pub(crate) predicted_us: f64, "the predicted time of a run";
+        pub(crate) predicted_us_low: Option<f64>,
+            "the measured time lies between this and the next for nine of ten pipelines; `null` if the model's errors are not known here";
+        pub(crate) predicted_us_high: Option<f64>, "the other end of the range";
+        #[serde(flatten)]
+        pub(crate) basis: Basis, "what predicted the times";
+        pub(crate) idle: Option<Idle>, "the kernel that takes most of the time while most of the GPU is idle";
+        pub(crate) kernels: Vec<Kernel>, "the kernels";
+        pub(crate) search: Option<search::Report>, "`null` if a schedule was given";
+        pub(crate) schedule: String, "the [schedule](schedules.md)";
+        pub(crate) files: Vec<String>, "the files that were written";
+        pub(crate) emitted: BTreeMap<String, Json>, "the outputs of `--emit` by name";
+    }
 
-#[derive(Serialize)]
-pub(crate) struct Kernel {
-    name: String,
-    grid: [u32; 3],
-    threads: u32,
-    shared_bytes: u32,
-    /// Known for machine code only, like `spilled_bytes`.
-    registers: Option<u32>,
-    spilled_bytes: Option<u32>,
-    /// The tile of the kernel's stage that one block computes.
-    block: String,
-    estimated_registers: u32,
-    /// The sum over all its launches.
-    predicted_us: f64,
+    pub(crate) struct Kernel = "compiled kernel" {
+        name: String, "its name";
+        grid: [u32; 3] ["blocks"], "along x, y and z";
+        threads: u32, "the threads per block";
+        shared_bytes: u32, "shared memory per block";
+        registers: Option<u32>, "registers per thread; `null` if it was not compiled";
+        spilled_bytes: Option<u32>, "what it spills; `null` if it was not compiled";
+        block: String, "the tile of its stage that one block computes, as a schedule writes it";
+        estimated_registers: u32, "the estimate that the search uses";
+        predicted_us: f64, "the predicted time of all its launches";
+    }
 }
 
 /// The kernels of a program, with the cost model's view of each.
@@ -96,38 +82,13 @@ impl Kernel {
             predicted_us: explained.map_or(0.0, |kernel| kernel.predicted_us),
         }
     }
-
-    fn cells(&self) -> Vec<String> {
-        let [x, y, z] = self.grid;
-        let known = |number: Option<u32>| number.map(|number| number.to_string());
-        vec![
-            self.name.clone(),
-            self.block.clone(),
-            format!("{x}x{y}x{z}"),
-            self.threads.to_string(),
-            self.shared_bytes.to_string(),
-            known(self.registers).unwrap_or_else(|| format!("~{}", self.estimated_registers)),
-            known(self.spilled_bytes).unwrap_or_else(|| "-".to_owned()),
-            format!("{:.1}", self.predicted_us),
-        ]
-    }
 }
 
 impl Report {
     /// The summary and the list of written files.
     pub(crate) fn text(&self, arch: &str, explanation: &Explanation) -> String {
-        let titles = [
-            ("kernel", Align::Left),
-            ("block", Align::Left),
-            ("grid", Align::Right),
-            ("threads", Align::Right),
-            ("shared bytes", Align::Right),
-            ("registers", Align::Right),
-            ("spilled bytes", Align::Right),
-            ("predicted us", Align::Right),
-        ];
-        let launches =
-            if self.launches == 1 { "1 launch".to_owned() } else { format!("{} launches", self.launches) };
+        let launches = self.launches;
+        let launches = if launches == 1 { "1 launch".to_owned() } else { format!("{launches} launches") };
         let also_for = self.also_for.iter().map(|Target { device, arch }| format!(", {device} ({arch})"));
         let also_for = also_for.collect::<String>();
         // The figures that follow are of the sizes in the head.
@@ -147,10 +108,24 @@ impl Report {
             show::count(self.kernels.len(), "kernel"),
             show::bytes(self.workspace_bytes)
         );
-        let rows: Vec<Vec<String>> = self.kernels.iter().map(Kernel::cells).collect();
         let files = show::paths(&self.files);
         let separator = if files.is_empty() { "" } else { "\n" };
         let idle = self.idle.as_ref().map(|idle| format!("\nnote: {idle}\n")).unwrap_or_default();
-        head + &table::whole(&titles, &rows) + &idle + separator + &files
+        head + &Table::of(&self.kernels)
+            .left("kernel", |kernel| kernel.name.clone())
+            .left("block", |kernel| kernel.block.clone())
+            .right("grid", |kernel| show::grid(kernel.grid))
+            .right("threads", |kernel| kernel.threads.to_string())
+            .right("shared bytes", |kernel| kernel.shared_bytes.to_string())
+            .right("registers", |kernel| match kernel.registers {
+                Some(registers) => registers.to_string(),
+                None => format!("~{}", kernel.estimated_registers),
+            })
+            .right("spilled bytes", |kernel| dash(kernel.spilled_bytes))
+            .right("predicted us", |kernel| format!("{:.1}", kernel.predicted_us))
+            .text()
+            + &idle
+            + separator
+            + &files
     }
 }

@@ -2,7 +2,6 @@
 
 mod words;
 
-use serde::Serialize;
 use warploom::schedule::Change;
 use warploom::tune::explain::{KernelExplanation, microseconds};
 use words::{Cost, costs, differences};
@@ -10,27 +9,21 @@ use words::{Cost, costs, differences};
 use crate::explain::{Explained, predicted};
 use crate::show;
 
-/// The schedule of `--against`.
-#[derive(Serialize)]
-pub(super) struct Against {
-    /// Where the schedule comes from.
-    schedule: String,
-    /// The predicted time of all its kernels, in microseconds.
-    predicted_us: f64,
-    /// Its number of kernels.
-    kernels: usize,
-    /// Its kernels that the other schedule does not have.
-    differing_kernels: Vec<String>,
-    /// What it does otherwise, in words: a line for each stage.
-    pub(super) differences: Vec<String>,
-    /// What that costs or saves.
-    costs: Vec<Cost>,
-    /// The changes that lead to it.
-    pub(super) changes: Vec<String>,
-    #[serde(skip)]
-    sentence: String,
-    #[serde(skip)]
-    predicted: String,
+report! {
+    /// The schedule of `--against`.
+    pub(super) struct Against = "compared schedule" {
+        schedule: String, "where it comes from, as on the command line";
+        predicted_us: f64, "the predicted time of its kernels";
+        kernels: usize, "how many it has";
+        differing_kernels: Vec<String>, "those that the other schedule does not have, by their stages";
+        pub(super) differences: Vec<String>, "what it does otherwise than the other schedule, in words, by stage";
+        costs: Vec<Cost>, "what that costs or saves";
+        pub(super) changes: Vec<String>, "the changes that lead to it, as schedules write them";
+        #[serde(skip)]
+        sentence: String;
+        #[serde(skip)]
+        predicted: String;
+    }
 }
 
 impl Against {

@@ -128,10 +128,7 @@ impl Launching {
         let plan = placement.map(|placement| self.plan(&placement, &database.place)).transpose()?;
         let launched = plan.map(|plan| plan.start(&Tools::default())).transpose()?.unwrap_or_default();
         let report = Report::new(&database, &address, runs, &launched);
-        match self.format.json {
-            true => output::json(out, "warploom.farm/1", &report)?,
-            false => output::text(out, &report.text(words))?,
-        }
+        output::print(out, self.format, &report, || report.text(words))?;
         verdict(&launched)
     }
 

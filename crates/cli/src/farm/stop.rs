@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use warploom::farm::address::Address;
 use warploom::farm::database::DatabaseError;
 use warploom::farm::queue::Queue;
@@ -37,18 +36,14 @@ pub(super) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Report {
-    /// The folder of the database; `null` if it was left running.
-    database: Option<String>,
-    /// Whether the database runs now.
-    running: bool,
-    /// Whether it ran before.
-    was_running: bool,
-    /// Number of runs that were stopped.
-    stopped_runs: usize,
-    /// Number of workers that were asked to leave.
-    dismissed_workers: u64,
+report! {
+    struct Report = "warploom.farm-stop/1" {
+        database: Option<String>, "the folder of the private database; `null` if it was left running";
+        running: bool, "whether it runs now";
+        was_running: bool, "whether it ran before";
+        stopped_runs: usize, "the runs that were stopped";
+        dismissed_workers: u64, "the workers that were asked to leave";
+    }
 }
 
 pub(super) fn stop(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -70,20 +65,23 @@ pub(super) fn stop(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Err
             Report { database, running: false, was_running, stopped_runs, dismissed_workers }
         }
     };
-    if arguments.format.json {
-        return report::json(out, "warploom.farm-stop/1", &report);
+    report::print(out, arguments.format, &report, || report.text())
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        if self.was_running {
+            let runs = show::count(self.stopped_runs, "run");
+            let workers = show::count(self.dismissed_workers as usize, "worker");
+            text += &format!("stopped {runs} and {workers}\n");
+        }
+        if let Some(database) = &self.database {
+            let ended = if self.was_running { "has ended" } else { "was not running" };
+            text += &format!("the database in {database} {ended}\n");
+        }
+        text
     }
-    let mut text = String::new();
-    if report.was_running {
-        let runs = show::count(report.stopped_runs, "run");
-        let workers = show::count(report.dismissed_workers as usize, "worker");
-        text += &format!("stopped {runs} and {workers}\n");
-    }
-    if let Some(database) = &report.database {
-        let ended = if report.was_running { "has ended" } else { "was not running" };
-        text += &format!("the database in {database} {ended}\n");
-    }
-    report::text(out, &text)
 }
 
 /// Stops all runs and asks all workers to leave; waits until they have.

@@ -7,7 +7,6 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
-use serde::Serialize;
 use warploom::app::App;
 use warploom::farm::launch::gpus::given_gpus;
 use warploom::farm::worker::{News, Options, Role, Roles, work};
@@ -46,12 +45,11 @@ pub(super) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Report {
-    /// Number of candidates that it has compiled.
-    compiled: u64,
-    /// Number of trials that it has recorded.
-    recorded: u64,
+report! {
+    struct Report = "warploom.farm-worker/1" {
+        compiled: u64, "the candidates that it compiled";
+        recorded: u64, "the trials that it recorded";
+    }
 }
 
 pub(super) fn worker(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -60,7 +58,7 @@ pub(super) fn worker(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
     let given = given_gpus(|name| std::env::var(name).ok())?;
     let mut bench = match (roles.contains(Role::Run), given) {
         (false, _) => None,
-        (true, Some(given)) if !arguments.measuring.is_fake() => {
+        (true, Some(given)) if arguments.measuring.fake.is_none() => {
             let gpus = given.indices(device_count().map_err(|error| Error::NoGpu(error.to_string()))?)?;
             Some(arguments.measuring.open_on(&gpus)?)
         }
@@ -73,7 +71,7 @@ pub(super) fn worker(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
         roles,
         program: WorkerProgram::new(&program, [OsString::from("worker")]),
         digest: digest(&program)?,
-        fake: arguments.measuring.fake(),
+        fake: arguments.measuring.fake.clone(),
         patience: arguments.measuring.patience(),
         threads: arguments.measuring.threads().unwrap_or(cores.saturating_sub(1).max(1)),
         runs: arguments.runs.get(),
@@ -83,11 +81,10 @@ pub(super) fn worker(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
     let worked = work(&options, &shop, bench.as_mut(), stop_working(), &say);
     let summary = worked.map_err(Error::Worked)?;
     let report = Report { compiled: summary.compiled, recorded: summary.recorded };
-    if arguments.format.json {
-        return report::json(out, "warploom.farm-worker/1", &report);
-    }
-    let Report { compiled, recorded } = report;
-    report::text(out, &format!("compiled {compiled} candidates, recorded {recorded} trials\n"))
+    report::print(out, arguments.format, &report, || {
+        let Report { compiled, recorded } = &report;
+        format!("compiled {compiled} candidates, recorded {recorded} trials\n")
+    })
 }
 
 fn say(news: &News) {

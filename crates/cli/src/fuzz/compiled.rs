@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use serde::Serialize;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::{Build, PRINTER};
 use warploom::fuzz::Failure;
@@ -17,16 +16,16 @@ pub(super) struct Compiler {
     counts: Mutex<Counts>,
 }
 
-/// Statistics of all compilations.
-#[derive(Clone, Default, Serialize)]
-pub(super) struct Counts {
-    programs: u64,
-    kernels: u64,
-    /// How many kernels spill registers.
-    spilling_kernels: u64,
-    /// Spilled bytes of all kernels, stores plus loads.
-    spilled_bytes: u64,
-    longest_seconds: f64,
+report! {
+    /// Statistics of all compilations.
+    #[derive(Clone, Default)]
+    pub(super) struct Counts = "fuzz compiled" {
+        programs: u64, "the compiled programs";
+        kernels: u64, "their kernels";
+        spilling_kernels: u64, "the kernels that spill registers";
+        spilled_bytes: u64, "what they spill";
+        longest_seconds: f64, "the longest compilation";
+    }
 }
 
 impl Compiler {

@@ -2,54 +2,48 @@
 
 use std::io::Write;
 
-use serde::Serialize;
 use warploom::fuzz::{Fate, FoundKernel, Mutant, Mutated, Survival, mutate as run, random_schedules};
 use warploom::target::Device;
 
 use super::Arguments;
 use crate::error::Error;
 use crate::progress::{Progress, Unit};
-use crate::report::{json, text};
+use crate::report;
 use crate::show;
-use crate::table::{self, Align};
+use crate::table::Table;
 
-#[derive(Serialize)]
-struct Report {
-    device: String,
-    seed: u64,
-    pipelines: u64,
-    kernels: usize,
-    /// The number of pairs with nothing to check.
-    skipped: u64,
-    /// The number of mutants that each check noticed, by kind of change.
-    mutants: Vec<Row>,
-    survivors: Vec<Survivor>,
-}
+report! {
+    struct Report = "warploom.fuzz.mutate/1" {
+        device: String, "the GPU that kernels were built for";
+        seed: u64, "the seed of all pipelines and schedules";
+        pipelines: u64, "the pipelines";
+        kernels: usize, "the mutated kernels";
+        skipped: u64, "the pairs with nothing to check";
+        mutants: Vec<Row>, "the mutants by kind of change";
+        survivors: Vec<Survivor>, "the mutants that no check noticed";
+    }
 
-#[derive(Default, Serialize)]
-struct Row {
-    mutation: &'static str,
-    mutants: usize,
-    /// Mutants that the verifier refused.
-    refused: usize,
-    /// Mutants that the simulator stopped.
-    stopped: usize,
-    /// Mutants with a wrong output.
-    wrong: usize,
-    survived: usize,
-}
+    #[derive(Default)]
+    struct Row = "mutation" {
+        mutation: &'static str, "the kind of change";
+        mutants: usize, "the mutants";
+        refused: usize, "those that the verifier refused";
+        stopped: usize, "those that the simulator stopped";
+        wrong: usize, "those with a wrong output";
+        survived: usize, "those that no check noticed";
+    }
 
-/// A mutant that no check noticed.
-#[derive(Serialize)]
-struct Survivor {
-    pipeline_seed: u64,
-    schedule_seed: u64,
-    kernel: String,
-    mutation: &'static str,
-    statement: String,
-    reason: &'static str,
-    #[serde(skip)]
-    line: String,
+    /// A mutant that no check noticed.
+    struct Survivor = "survivor" {
+        pipeline_seed: u64, "the seed of the pipeline";
+        schedule_seed: u64, "the seed of the schedule";
+        kernel: String, "the kernel";
+        mutation: &'static str, "the kind of change";
+        statement: String, "the path of the statement in the kernel";
+        reason: &'static str, "why the change has no effect; `unexplained` exits with 1";
+        #[serde(skip)]
+        line: String;
+    }
 }
 
 /// Mutates the kernels of random pipelines and reports what the checks notice.
@@ -69,10 +63,7 @@ pub(super) fn mutate(
         return Err(Error::Unmutated { failed: mutated.failures.len(), first: failure.to_string() });
     }
     let report = Report::new(arguments.seed, device, &mutated);
-    match arguments.format.json {
-        true => json(out, "warploom.fuzz.mutate/1", &report)?,
-        false => text(out, &report.text())?,
-    }
+    report::print(out, arguments.format, &report, || report.text())?;
     let unexplained = |survivor: &&Survivor| survivor.reason == Survival::Unexplained.name();
     match report.survivors.iter().filter(unexplained).count() {
         0 => Ok(()),
@@ -150,16 +141,14 @@ impl Report {
     }
 
     fn table(&self) -> String {
-        let titles =
-            ["mutants", "refused", "stopped", "wrong", "survived"].map(|title| (title, Align::Right));
-        let titles = [&[("mutation", Align::Left)][..], &titles].concat();
-        let rows = self.mutants.iter().map(|row| {
-            let counts = [row.mutants, row.refused, row.stopped, row.wrong, row.survived];
-            std::iter::once(row.mutation.to_owned())
-                .chain(counts.map(|count| count.to_string()))
-                .collect::<Vec<String>>()
-        });
-        table::whole(&titles, &rows.collect::<Vec<_>>())
+        Table::of(&self.mutants)
+            .left("mutation", |row| row.mutation.to_owned())
+            .right("mutants", |row| row.mutants.to_string())
+            .right("refused", |row| row.refused.to_string())
+            .right("stopped", |row| row.stopped.to_string())
+            .right("wrong", |row| row.wrong.to_string())
+            .right("survived", |row| row.survived.to_string())
+            .text()
     }
 }
 

@@ -1,35 +1,32 @@
 //! `warploom fuzz --replay`: checks saved cases again.
 
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde::Serialize;
 use warploom::fuzz::{Case, Checker, Failure, Kind, Seen, Skip, Verdict};
 use warploom::plan::Problem;
 use warploom::target::Device;
 
 use crate::error::Error;
-use crate::report::{Format, json, text};
+use crate::folder::files_of;
+use crate::report::{Declared as _, Format, json, text};
 use crate::show;
 
 /// The outcome of a case whose file is at fault.
 const REFUSED: &str = "refused";
 
-#[derive(Serialize)]
-struct Report {
-    passed: bool,
-    cases: Vec<Replayed>,
-}
+report! {
+    struct Report = "warploom.fuzz.replay/1" {
+        passed: bool, "whether no case failed";
+        cases: Vec<Replayed>, "the cases";
+    }
 
-#[derive(Serialize)]
-struct Replayed {
-    file: PathBuf,
-    /// `passed`, `skipped`, `ill-conditioned`, `refused` or the kind of failure.
-    outcome: &'static str,
-    /// The outcome that the file records.
-    before: String,
-    message: Option<String>,
+    struct Replayed = "replayed case" {
+        file: PathBuf, "its file";
+        outcome: &'static str, "`passed`, `skipped`, `ill-conditioned`, `refused` or the kind of failure";
+        before: String, "the outcome that the file records";
+        message: Option<String>, "what happened";
+    }
 }
 
 pub(super) fn replay(
@@ -40,7 +37,7 @@ pub(super) fn replay(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let mut cases = Vec::new();
-    for file in files(paths)? {
+    for file in files_of(paths, &["json"])? {
         let replayed = replay_one(file, device, check)?;
         if !format.json {
             text(out, &replayed.text())?;
@@ -51,7 +48,7 @@ pub(super) fn replay(
     let failed = cases.iter().filter(|case| !case.is_fine()).count();
     let refused = cases.iter().filter(|case| case.outcome == REFUSED).count();
     if format.json {
-        json(out, "warploom.fuzz.replay/1", &Report { passed: failed == 0, cases })?;
+        json(out, Report::NAME, &Report { passed: failed == 0, cases })?;
     } else if failed == 0 {
         text(out, &format!("all {} passed\n", show::count(count, "case")))?;
     }
@@ -99,34 +96,4 @@ impl Replayed {
         let message = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
         format!("{} {outcome} (was {before}){message}\n", show::path(file))
     }
-}
-
-/// The given files, and the files in the given folders, sorted by name.
-fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-    let mut files = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            let inside = cases_in(path)?;
-            if inside.is_empty() {
-                return Err(Error::NoCases { folder: path.display().to_string() });
-            }
-            files.extend(inside);
-        } else {
-            files.push(path.clone());
-        }
-    }
-    Ok(files)
-}
-
-fn cases_in(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let unreadable = |error| Error::Read { path: folder.display().to_string(), error };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }

@@ -4,89 +4,76 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-use serde::Serialize;
 use warploom::fuzz::{Failure, Reason, Reduced, Skipped, Summary};
 use warploom::plan::{Coverage, Decision, StageKind};
 use warploom::target::Device;
 
-use super::{Arguments, Executor, compiled, searched};
+use super::{Arguments, compiled, searched};
 use crate::error::Error;
-use crate::report::{json, text};
+use crate::names::written;
+use crate::report::{Declared as _, json, text};
 use crate::show;
 
-#[derive(Serialize)]
-pub(super) struct Report {
-    passed: bool,
-    on: &'static str,
-    device: String,
-    seed: u64,
-    pipelines: u64,
-    pairs: u64,
-    skipped: u64,
-    /// The pairs with nothing to check, by reason.
-    skips: Vec<SkipLine>,
-    /// Sizes with nothing to check, of pairs that passed at others, by reason.
-    skipped_sizes: Vec<SkipLine>,
-    /// Pairs with an ill-conditioned pipeline, which amplifies rounding errors, and how far their
-    /// kernels are off.
-    ill_conditioned: Vec<Shaky>,
-    failed: usize,
-    /// The number of failures by kind.
-    kinds: BTreeMap<&'static str, usize>,
-    /// Whether the run stopped early because of too many failures.
-    stopped: bool,
-    seconds: f64,
-    /// `null` if the schedules were random.
-    search: Option<searched::Counts>,
-    /// `null` without `--compile`.
-    compiled: Option<compiled::Counts>,
-    failures: Vec<Written>,
-    coverage: Vec<Line>,
-    #[serde(skip)]
-    silent: bool,
-}
+report! {
+    pub(super) struct Report = "warploom.fuzz/1" {
+        passed: bool, "whether nothing failed, and no more pairs were skipped than `--max-skipped` allows";
+        on: String, "`sim` or `cuda`";
+        device: String, "the GPU that kernels were built for";
+        seed: u64, "the seed of all pipelines and schedules";
+        pipelines: u64, "the pipelines";
+        pairs: u64, "the pairs of a pipeline and a schedule";
+        skipped: u64, "the pairs with nothing to check";
+        skips: Vec<SkipLine>, "these pairs by reason";
+        skipped_sizes: Vec<SkipLine>,
+            "with `--dynamic`, sizes with nothing to check, of pairs that passed at others, by reason";
+        ill_conditioned: Vec<Shaky>, "pairs whose pipeline amplifies rounding errors";
+        failed: usize, "the pairs that failed";
+        kinds: BTreeMap<&'static str, usize>, "the failures by kind";
+        stopped: bool, "whether the run stopped early because of too many failures";
+        seconds: f64, "how long it took";
+        search: Option<searched::Counts>, "with `--search`";
+        compiled: Option<compiled::Counts>, "with `--compile`";
+        failures: Vec<Written>, "the failures that were reduced and written";
+        coverage: Vec<Line>, "which decisions occurred";
+        #[serde(skip)]
+        silent: bool;
+    }
 
-/// What was skipped for one reason.
-#[derive(Serialize)]
-struct SkipLine {
-    reason: &'static str,
-    count: u64,
-    /// The schedule and the message of the first one.
-    schedule_seed: u64,
-    message: String,
-    #[serde(skip)]
-    sentence: String,
-}
+    /// What was skipped for one reason.
+    struct SkipLine = "fuzz skip" {
+        reason: &'static str,
+            "`sizes`: they do not fit the pipeline; `rewrites`: those of the schedule are impossible; `reference`: the evaluator cannot run; with `--dynamic` also `range`: no range of sizes fits the pipeline; `illegal`: the schedule is not legal at all sizes; `unusable`: the sizes cannot be used together; `undefined`: other sizes read undefined values";
+        count: u64, "the pairs, or the sizes";
+        schedule_seed: u64, "the seed of the schedule of the first one";
+        message: String, "the message of the first one";
+        #[serde(skip)]
+        sentence: String;
+    }
 
-/// A pair with an ill-conditioned pipeline.
-#[derive(Serialize)]
-struct Shaky {
-    schedule_seed: u64,
-    message: String,
-}
+    /// A pair with an ill-conditioned pipeline.
+    struct Shaky = "fuzz ill-conditioned" {
+        schedule_seed: u64, "the seed of the schedule";
+        message: String, "how far the kernels are off";
+    }
 
-/// A failure and the file it was written to.
-#[derive(Serialize)]
-pub(super) struct Written {
-    kind: &'static str,
-    message: String,
-    pipeline_seed: u64,
-    schedule_seed: u64,
-    /// `null` if the case could not be generated.
-    file: Option<PathBuf>,
-    /// The number of Funcs before and after reduction.
-    funcs: Option<(usize, usize)>,
-    /// Whether reduction ran out of time, so that a smaller case may exist.
-    out_of_time: bool,
-}
+    /// A failure and the file it was written to.
+    pub(super) struct Written = "fuzz failure" {
+        kind: &'static str, "the kind of failure, such as `numeric` or `fault`";
+        message: String, "what happened";
+        pipeline_seed: u64, "the seed of the pipeline";
+        schedule_seed: u64, "the seed of the schedule";
+        file: Option<PathBuf>, "the file of the reduced case; `null` if it could not be generated";
+        funcs: Option<(usize, usize)>, "the Funcs before and after reduction";
+        out_of_time: bool, "whether a smaller case may exist";
+    }
 
-/// One decision for one kind of stage: how many stages took it, out of how many that could.
-#[derive(Serialize)]
-struct Line {
-    decision: &'static str,
-    stages: &'static str,
-    eligible: u64,
-    taken: u64,
+    /// One decision for one kind of stage: how many stages took it, out of how many that could.
+    struct Line = "fuzz coverage" {
+        decision: &'static str, "the decision";
+        stages: &'static str, "the kind of stage";
+        eligible: u64, "the stages that could take it";
+        taken: u64, "the stages that did";
+    }
 }
 
 impl Written {
@@ -141,10 +128,7 @@ impl Report {
         Report {
             passed: summary.failures.is_empty()
                 && arguments.check_skipped(summary.skipped_pairs(), summary.pairs).is_ok(),
-            on: match arguments.on {
-                Executor::Sim => "sim",
-                Executor::Cuda => "cuda",
-            },
+            on: written(&arguments.on),
             device: device.name.clone(),
             seed: arguments.seed,
             pipelines: summary.pipelines,
@@ -181,7 +165,7 @@ impl Report {
         let passed = *pairs - *skipped - *failed as u64;
         let kinds: Vec<String> = self.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
-        let on = match self.on {
+        let on = match self.on.as_str() {
             "sim" => "simulated for",
             _ => "on",
         };
@@ -226,7 +210,7 @@ impl Report {
             self.say(out, &format!("\n{coverage}"))?;
         }
         if self.silent {
-            json(out, "warploom.fuzz/1", &self)?;
+            json(out, Report::NAME, &self)?;
         }
         match self.failed {
             0 => arguments.check_skipped(self.skipped, self.pairs),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::Serialize;
 use warploom::cost::CostModel;
 use warploom::fuzz::{Case, Failure, Verdict};
 use warploom::plan::Problem;
@@ -23,29 +22,27 @@ pub(super) struct Searcher<'a> {
     counts: Mutex<Counts>,
 }
 
-/// Statistics of all searches.
-#[derive(Clone, Default, Serialize)]
-pub(super) struct Counts {
-    searches: u64,
-    /// Schedules that were found; only some of them are checked.
-    candidates: u64,
-    /// Seeds of the pipelines for which the search found only the default schedule.
-    fallbacks: Vec<u64>,
-    /// Complete schedules that turned out to be illegal.
-    dropped: u64,
-    /// Options that were pruned, by reason.
-    refused: BTreeMap<&'static str, u64>,
-    #[serde(flatten)]
-    times: Times,
-}
+report! {
+    /// Statistics of all searches.
+    #[derive(Clone, Default)]
+    pub(super) struct Counts = "fuzz search" {
+        searches: u64, "the searches";
+        candidates: u64, "the schedules that were found";
+        fallbacks: Vec<u64>, "seeds of pipelines for which only the default schedule was found";
+        dropped: u64, "complete schedules that turned out to be illegal";
+        refused: BTreeMap<&'static str, u64>, "the pruned options by reason";
+        #[serde(flatten)]
+        times: Times;
+    }
 
-/// Times of single-threaded searches.
-#[derive(Clone, Default, Serialize)]
-struct Times {
-    mean_search_seconds: f64,
-    longest_search_seconds: f64,
-    #[serde(skip)]
-    all: Duration,
+    /// Times of single-threaded searches.
+    #[derive(Clone, Default)]
+    struct Times = "" {
+        mean_search_seconds: f64, "the mean time of a search";
+        longest_search_seconds: f64, "the longest";
+        #[serde(skip)]
+        all: Duration;
+    }
 }
 
 impl<'a> Searcher<'a> {

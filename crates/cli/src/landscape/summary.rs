@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use serde::Serialize;
 use warploom::lang::visible;
 use warploom::search::points::Schedules;
 use warploom::strategy::{Axis, Space, space};
@@ -18,44 +17,37 @@ use crate::show;
 /// A point is near the best if it takes at most so much more.
 const NEAR: f64 = 0.05;
 
-#[derive(Serialize)]
-pub(super) struct Summary {
-    pipeline: String,
-    outputs: Vec<String>,
-    device: String,
-    versions: Vec<String>,
-    /// When the first and the last point were measured.
-    from: String,
-    to: String,
-    template: String,
-    axes: Vec<String>,
-    limits: String,
-    points: usize,
-    missing: usize,
-    /// Points without a time, by the reason.
-    failed: BTreeMap<String, usize>,
-    times: Option<Times>,
-}
+report! {
+    pub(super) struct Summary = "warploom.landscape/1" {
+        pipeline: String, "the name of the pipeline";
+        outputs: Vec<String>, "the sizes of its outputs";
+        device: String, "the GPU";
+        versions: Vec<String>, "the versions that built the kernels";
+        from: String, "the date of the first measurement, in UTC";
+        to: String, "the date of the last one";
+        template: String, "the schedule whose structure all points have";
+        axes: Vec<String>, "the open axes";
+        limits: String, "the limits of the points";
+        points: usize, "the points in the file";
+        missing: usize, "legal points within the limits that were not measured yet";
+        failed: BTreeMap<String, usize>, "the points without a time, by the status that a trial has";
+        times: Option<Times>, "the times of all others; `null` if there are none";
+    }
 
-#[derive(Serialize)]
-struct Times {
-    best_us: f64,
-    median_us: f64,
-    worst_us: f64,
-    /// The share of all points that take at most 5 % longer than the best.
-    near_best: f64,
-    /// The best point.
-    best: String,
-}
+    struct Times = "landscape times" {
+        best_us: f64, "the shortest";
+        median_us: f64, "the median";
+        worst_us: f64, "the longest";
+        near_best: f64 ["share"], "the share of all points that take at most 5 % longer than the best";
+        best: String, "the fastest point: the factors on each axis";
+    }
 
-/// How many points a landscape would have.
-#[derive(Serialize)]
-pub(super) struct Count {
-    axes: Vec<String>,
-    /// All points of these axes.
-    points: u64,
-    /// Those that are legal and within the limits.
-    legal: usize,
+    /// How many points a landscape would have.
+    pub(super) struct Count = "warploom.landscape.points/1" {
+        axes: Vec<String>, "the open axes";
+        points: u64, "all points of these axes";
+        legal: usize, "those that are legal and within the limits";
+    }
 }
 
 impl Summary {
@@ -87,10 +79,7 @@ impl Summary {
 
     /// Prints the summary of a file.
     pub(super) fn print(&self, file: &Path, format: Format, out: &mut dyn Write) -> Result<(), Error> {
-        match format.json {
-            true => report::json(out, "warploom.landscape/1", self),
-            false => report::text(out, &self.text(file)),
-        }
+        report::print(out, format, self, || self.text(file))
     }
 
     fn text(&self, file: &Path) -> String {

@@ -7,13 +7,14 @@ use warploom::farm::address_of;
 use warploom::farm::history::{self, History, Past, Tuned as Improved};
 use warploom::farm::store::Postgres;
 use warploom_report::chart::{Curve, Line, Place};
-use warploom_report::{Column, Fact, Farm, Section, Table};
+use warploom_report::{self as page, Fact, Farm, Section};
 
 use super::source::{Content, Source, Tried};
 use super::tuned;
 use crate::date;
 use crate::error::Error;
 use crate::show;
+use crate::table::Table;
 
 /// The most workers that have lines of their own.
 const LINES: usize = 4;
@@ -91,25 +92,24 @@ fn rates(history: &History, length: f64) -> Vec<Line> {
 }
 
 /// Trials and failures of each worker. Kinds of failures that nobody had have no column.
-fn workers(workers: &[Past]) -> Table {
+fn workers(workers: &[Past]) -> page::Table {
     let kinds: BTreeSet<&str> = workers
         .iter()
         .flat_map(|past| past.trials.keys())
         .map(String::as_str)
         .filter(|kind| *kind != "ok")
         .collect();
-    let mut columns = vec![Column::numbers("worker"), Column::text("host")];
-    columns.extend(["trials", "a minute", "valid"].map(Column::numbers));
-    columns.extend(kinds.iter().map(|kind| Column::numbers(kind)));
-    let row = |past: &Past| {
-        let count = |kind: &str| past.trials.get(kind).copied().unwrap_or(0).to_string();
-        let rate = past.per_minute().map_or(String::new(), |rate| format!("{rate:.1}"));
-        let mut cells =
-            vec![past.worker.to_string(), past.host.clone(), past.count().to_string(), rate, count("ok")];
-        cells.extend(kinds.iter().map(|kind| count(kind)));
-        cells
-    };
-    Table { columns, rows: workers.iter().map(row).collect() }
+    let count = |past: &Past, kind: &str| past.trials.get(kind).copied().unwrap_or(0).to_string();
+    let mut table = Table::of(workers)
+        .right("worker", |past| past.worker.to_string())
+        .left("host", |past| past.host.clone())
+        .right("trials", |past| past.count().to_string())
+        .right("a minute", |past| past.per_minute().map_or(String::new(), |rate| format!("{rate:.1}")))
+        .right("valid", |past| count(past, "ok"));
+    for kind in kinds {
+        table = table.right(kind, |past| count(past, kind));
+    }
+    table.done().on_page()
 }
 
 /// The best time of a problem so far, relative to that in the end.

@@ -2,14 +2,13 @@
 
 use warploom::app::Settings;
 use warploom_apps::operators::operators;
-use warploom_report::{Fact, FamilyRatios, Listing, Operators, Ratio, Section, Table};
+use warploom_report::{Fact, FamilyRatios, Listing, Operators, Ratio, Section};
 
-use super::columns;
+use super::facts_of;
 use super::nests::{Nests, Wanted};
 use super::source::{Content, Source};
-use crate::suite::operators::{
-    FAMILY_TITLES, Family, NETWORK_TITLES, Results, Row, Summed, TITLES, is_apart,
-};
+use crate::suite::operators::{Family, Results, Row, is_apart};
+use crate::table::Table;
 
 pub(super) fn sections(sources: &[Source], nests: &mut Nests) -> Vec<Section> {
     let section = |source: &Source| match &source.content {
@@ -21,16 +20,9 @@ pub(super) fn sections(sources: &[Source], nests: &mut Nests) -> Vec<Section> {
 
 fn page(file: &str, results: &Results, nests: &mut Nests) -> Operators {
     let Results { mode, device, versions, command, date, libraries_of, .. } = results;
-    let mut facts = vec![
-        Fact::new("measured", format!("{date} on {device}")),
-        Fact::new("versions", versions.join(", ")),
-        Fact::new("file", file),
-        Fact::new("command", command),
-    ];
+    let mut facts = facts_of(file, [date, device, command], versions);
     facts.extend(libraries_of.as_ref().map(|of| Fact::new("compared with times of libraries on", of)));
-    let rows = results.rows.iter().map(Row::cells).collect();
-    let means = results.families.iter().map(Family::cells).collect();
-    let networks = results.networks.iter().map(Summed::cells).collect();
+    let [rows, means, networks] = results.tables().map(Table::on_page);
     let wanted = Wanted { name: device.clone(), fingerprint: String::new() };
     let scheduled = results.rows.iter().filter(|row| !row.timed.schedule.is_empty());
     Operators {
@@ -38,9 +30,9 @@ fn page(file: &str, results: &Results, nests: &mut Nests) -> Operators {
         facts,
         families: results.families.iter().map(|family| ratios(family, &results.rows)).collect(),
         mean: results.mean_ratio,
-        means: Table { columns: columns(&FAMILY_TITLES), rows: means },
-        networks: Table { columns: columns(&NETWORK_TITLES), rows: networks },
-        results: Table { columns: columns(&TITLES), rows },
+        means,
+        networks,
+        results: rows,
         notes: results.notes(),
         listings: scheduled.map(|row| explained(row, &wanted, nests)).collect(),
     }

@@ -2,12 +2,11 @@
 
 use warploom::tune::compare::{Compared, Mean, Subject};
 use warploom_report::chart::{Curve, Place};
-use warploom_report::{Fact, Section, Strategies, Table, TriedSubject};
+use warploom_report::{Section, Strategies, TriedSubject};
 
-use super::columns;
+use super::facts_of;
 use super::source::{Content, Source};
-use crate::suite::strategies::{Results, cells, notes, speed_cells, titles};
-use crate::table::Align;
+use crate::suite::strategies::{Results, notes};
 
 pub(super) fn sections(sources: &[Source]) -> Vec<Section> {
     let section = |source: &Source| match &source.content {
@@ -18,30 +17,22 @@ pub(super) fn sections(sources: &[Source]) -> Vec<Section> {
 }
 
 fn page(file: &str, results: &Results) -> Strategies {
-    let Results { versions, command, date, comparison, relative } = results;
-    let titles = titles(comparison);
-    let titles: Vec<(&str, Align)> = titles.iter().map(|(title, align)| (title.as_str(), *align)).collect();
-    let table = |rows| Table { columns: columns(&titles), rows };
+    let Results { versions, command, date, comparison, .. } = results;
     let subject = |subject: &Subject| TriedSubject {
         name: subject.subject.clone(),
         curves: subject.strategies.iter().map(curve).collect(),
         optimum: subject.optimum_us,
         notes: notes(subject),
-        table: table(cells(subject, |_| false)),
+        table: results.table(subject, |_| false).on_page(),
     };
     Strategies {
         title: format!("Strategies on {}", comparison.device),
-        facts: vec![
-            Fact::new("measured", format!("{date} on {}", comparison.device)),
-            Fact::new("versions", versions.join(", ")),
-            Fact::new("file", file),
-            Fact::new("command", command),
-        ],
+        facts: facts_of(file, [date, &comparison.device, command], versions),
         trials: comparison.trials,
         caption: results.caption(),
         subjects: comparison.subjects.iter().map(subject).collect(),
         about_speeds: results.about_speeds(),
-        speeds: table(speed_cells(relative)),
+        speeds: results.speeds().on_page(),
     }
 }
 

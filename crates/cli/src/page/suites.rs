@@ -1,12 +1,12 @@
 //! Results of the suite as sections of the page, one per device.
 
 use warploom::app::App;
-use warploom_report::{AppTime, Baseline, Fact, Listing, Run, Section, Suite, Table};
+use warploom_report::{AppTime, Baseline, Fact, Listing, Run, Section, Suite};
 
 use super::nests::{Nests, Wanted};
 use super::source::{Content, Source};
-use super::{columns, distinct};
-use crate::suite::{Results, Row, TITLES};
+use super::{distinct, facts_of};
+use crate::suite::{Results, Row, table};
 
 /// One section per device that the suite was run on.
 pub(super) fn sections(apps: &[App], sources: &[Source], nests: &mut Nests) -> Vec<Section> {
@@ -37,12 +37,7 @@ fn results(source: &Source) -> Option<(&str, &Results)> {
 
 fn run(apps: &[App], name: String, file: &str, results: &Results, nests: &mut Nests) -> Run {
     let Results { device, versions, command, date, anchors_of, .. } = results;
-    let mut facts = vec![
-        Fact::new("measured", format!("{date} on {device}")),
-        Fact::new("versions", versions.join(", ")),
-        Fact::new("file", file),
-        Fact::new("command", command),
-    ];
+    let mut facts = facts_of(file, [date, device, command], versions);
     facts.extend(anchors_of.as_ref().map(|of| Fact::new("compared with times recorded on", of)));
     let rows = &results.apps;
     let wanted = Wanted { name: device.clone(), fingerprint: String::new() };
@@ -52,7 +47,7 @@ fn run(apps: &[App], name: String, file: &str, results: &Results, nests: &mut Ne
         name,
         facts,
         apps: rows.iter().map(time).collect(),
-        results: Table { columns: columns(&TITLES), rows: rows.iter().map(Row::cells).collect() },
+        results: table(rows).on_page(),
         notes: results.notes(),
         listings,
     }

@@ -5,17 +5,17 @@ use warploom::lang::Pipeline;
 use warploom::schedule::{Change, Schedule};
 use warploom::tune::records::{FinishedIteration, Problem, Records, Trial};
 use warploom::tune::sample::{Origin, Sizes};
-use warploom_report::{self as page, Fact, Iteration, Kernel, Listing, RunnerUp, Table, Tuned};
+use warploom_report::{self as page, Fact, Iteration, Kernel, Listing, RunnerUp, Tuned};
 
+use super::days;
 use super::nests::{Explained, Nests, Wanted, without};
 use super::source::{Source, Tried};
-use super::{columns, days};
 use crate::bench::floor_us;
 use crate::error::Error;
 use crate::names::find_app;
 use crate::pipeline::Subject;
 use crate::show;
-use crate::tune::{TRIAL_TITLES, trial_cells};
+use crate::tune::trial_table;
 
 /// How many of the best trials have a row.
 const SHOWN: usize = 500;
@@ -34,7 +34,6 @@ pub(super) fn section(
     best.sort_by(|a, b| time(a).total_cmp(&time(b)));
     let winner = best.first().copied();
     let number = winner.map(|trial| trial.id);
-    let shown: Vec<Trial> = best.iter().take(SHOWN).map(|trial| (*trial).clone()).collect();
     let device = Wanted { name: problem.device.clone(), fingerprint: problem.fingerprint.clone() };
     let pipeline = winner.map(|winner| pipeline(records, winner));
     let explained = winner.zip(pipeline.as_ref()).map(|(winner, pipeline)| {
@@ -52,7 +51,7 @@ pub(super) fn section(
         trials: trials.iter().map(trial).collect(),
         winner: number,
         iterations: finished.iter().map(|finished| iteration(finished, trials)).collect(),
-        best: Table { columns: columns(&TRIAL_TITLES), rows: trial_cells(&shown, number, None) },
+        best: trial_table(best.iter().copied().take(SHOWN), number, None).on_page(),
         default_us: default.and_then(|trial| trial.time_us()),
         predicted_speedup: known.and_then(predicted_speedup),
         floor_us: floor.and_then(|pipeline| floor_of(apps, pipeline, problem, &device, nests)),

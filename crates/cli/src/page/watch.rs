@@ -13,10 +13,11 @@ use warploom::tune::records::Records;
 
 use super::nests::Nests;
 use super::source::Source;
-use super::{Arguments, made, say, written};
+use super::{Arguments, made, say};
 use crate::error::Error;
 use crate::tune::stop_watching;
 use crate::voice;
+use crate::writable::write;
 
 /// How often files are looked at, and how often the interrupt key is.
 const LOOK: Duration = Duration::from_secs(1);
@@ -81,7 +82,7 @@ impl Watch<'_> {
         };
         let html = page.to_html();
         if self.html.as_ref() != Some(&html) {
-            written(&self.arguments.output, &html)?;
+            write(&self.arguments.output, html.as_bytes())?;
             say(self.arguments, &page, html.len(), out)?;
             self.html = Some(html);
         }
@@ -131,7 +132,7 @@ impl Watch<'_> {
             return Ok(());
         }
         let page = made(self.apps, &sources, &mut self.nests, false)?;
-        written(&self.arguments.output, &page.to_html())
+        write(&self.arguments.output, page.to_html().as_bytes()).map(drop)
     }
 }
 

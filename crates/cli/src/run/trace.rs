@@ -3,24 +3,24 @@
 use std::path::Path;
 use std::time::Instant;
 
-use serde::Serialize;
 use warploom::codegen::build::{BuildError, build_with_points};
 use warploom::codegen::ir::{Program, Space};
 use warploom::codegen::points::{Held, Points, Source as Of};
 use warploom::interp::buffer::Buffer;
-use warploom::lang::files::write_whole;
 use warploom::lang::{Id, Pipeline, Region, Value, dispatch, ir};
-use warploom::plan::Problem;
+use warploom::plan::{Planned, Problem};
 use warploom::target::Device;
 use warploom::tune::workload::Workload;
 use warploom_report::{Fact, Picture, PictureKind, Step, TouchKind, Trace, TraceKernel};
 
 use super::recorder::{Canvas, Grain, MOST_BYTES, Recorder, Recording};
-use crate::backend::{self, Backend, Done, Job, Source, Target};
+use crate::backend::{self, Backend, Done, Source, Target};
 use crate::error::{Error, RunError};
+use crate::names::written;
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::show;
+use crate::writable::write;
 
 /// A page to write.
 pub(super) struct Page<'a> {
@@ -29,19 +29,20 @@ pub(super) struct Page<'a> {
     device: Device,
 }
 
-/// The page that was written.
-#[derive(Serialize)]
-pub(super) struct Written {
-    pub(super) file: String,
-    pub(super) bytes: usize,
-    pub(super) steps: usize,
+report! {
+    /// The page that was written.
+    pub(super) struct Written = "run trace" {
+        pub(super) file: String, "the page";
+        pub(super) bytes: usize, "its size";
+        pub(super) steps: usize, "the steps of its animation";
+    }
 }
 
 impl<'a> Page<'a> {
     /// Checks the flags before anything runs.
     pub(super) fn new(file: &'a Path, target: &'a Target, format: Format) -> Result<Page<'a>, Error> {
         if let Some(on) = target.on.filter(|on| *on != Backend::Sim) {
-            return Err(Error::TraceOn { on: on.name() });
+            return Err(Error::TraceOn { on: written(&on) });
         }
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
@@ -51,18 +52,18 @@ impl<'a> Page<'a> {
         Ok(Page { file, target, device: target.kernels.device(format)? })
     }
 
-    /// Runs a job in the simulator and writes the page; `what` is the app at its sizes.
-    pub(super) fn run(&self, job: &Job<'_>, what: &str) -> Result<(Done, Written), RunError> {
+    /// Runs a pipeline in the simulator and writes the page; `what` is the app at its sizes.
+    pub(super) fn run(&self, mut workload: Workload, what: &str) -> Result<(Done, Written), RunError> {
         let start = Instant::now();
-        let mut workload = job.workload();
         let problem = backend::problem(&workload.pipeline, &workload.realisation(), &self.device)?;
         check_size(&problem, what)?;
         let source = self.target.kernels.schedule.clone().unwrap_or(Source::Search(0));
-        let schedule = self.target.kernels.schedule_from(&source, &problem, None)?.0;
-        let planned = problem.planned(schedule.clone()).map_err(BuildError::from);
-        let built = planned.and_then(|planned| Ok((build_with_points(&planned)?, planned.problem)));
-        let ((program, points), problem) =
+        let obtained = self.target.kernels.obtain_from(&source, &problem, None)?;
+        let planned = problem.planned(obtained.schedule().clone()).map_err(BuildError::from);
+        let built = planned.and_then(|planned| Ok((build_with_points(&planned)?, planned)));
+        let ((program, points), planned) =
             built.map_err(|error| backend::unbuilt(problem.pipeline(), error))?;
+        let Planned { problem, schedule, .. } = planned;
         workload.pipeline = problem.pipeline().clone();
 
         let canvases = canvases(&problem, &program, &points);
@@ -102,9 +103,8 @@ impl<'a> Page<'a> {
     }
 
     fn write(&self, trace: Trace) -> Result<Written, Error> {
-        let (html, file) = (trace.to_html(), self.file.display().to_string());
-        write_whole(self.file, html.as_bytes())
-            .map_err(|error| Error::Write { path: file.clone(), error })?;
+        let html = trace.to_html();
+        let file = write(self.file, html.as_bytes())?;
         Ok(Written { file, bytes: html.len(), steps: trace.steps.len() })
     }
 }

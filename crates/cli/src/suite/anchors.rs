@@ -3,29 +3,28 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use warploom::lang::files;
 
 use crate::error::Error;
 
 /// A file of recorded times.
 #[derive(Debug, Deserialize)]
-pub(super) struct Anchors {
+pub(crate) struct Anchors {
     /// The device that the times were measured on.
     pub device: String,
     apps: BTreeMap<String, Anchor>,
 }
 
-/// The times of an app, in microseconds.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Anchor {
-    /// With the schedule that Halide's authors wrote.
-    pub halide_manual_us: Option<f64>,
-    /// With the schedule that Halide's GPU autoscheduler finds.
-    pub anderson2021_us: Option<f64>,
-    /// An approximate lower bound.
-    pub floor_us: Option<f64>,
+report! {
+    /// The times of an app, in microseconds.
+    #[derive(Clone, Copy, Debug, Default, Deserialize)]
+    pub(crate) struct Anchor = "anchor" {
+        pub halide_manual_us: Option<f64>, "with the schedule of Halide's authors";
+        pub anderson2021_us: Option<f64>, "with the schedule of Halide's autoscheduler";
+        pub floor_us: Option<f64>, "a lower bound";
+    }
 }
 
 impl Anchors {
@@ -54,15 +53,14 @@ struct LibraryRow {
     times: LibraryTime,
 }
 
-/// The times of an operator in libraries, in microseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct LibraryTime {
-    /// With arithmetic of 32 bits.
-    pub fp32_us: Option<f64>,
-    /// As `fp32_us`, through a compiler that fuses operations.
-    pub compiled_us: Option<f64>,
-    /// With tensor cores, which round the factors to 11 bits.
-    pub tf32_us: Option<f64>,
+report! {
+    /// The times of an operator in libraries, in microseconds.
+    #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+    pub(crate) struct LibraryTime = "library" {
+        pub fp32_us: Option<f64>, "without tensor cores";
+        pub compiled_us: Option<f64>, "without tensor cores, through a compiler that fuses operations";
+        pub tf32_us: Option<f64>, "with tensor cores";
+    }
 }
 
 impl LibraryTimes {

@@ -14,19 +14,20 @@ use super::Arguments;
 use super::anchors::LibraryTimes;
 use super::runner::Runner;
 use crate::error::Error;
+use crate::names::written;
 use crate::progress::{Progress, Unit};
 use crate::voice;
 use report::Report;
 
-pub(crate) use families::{FAMILY_TITLES, Family, is_apart};
-pub(crate) use networks::{NETWORK_TITLES, Summed};
-pub(crate) use report::{Report as Results, Row, TITLES};
+pub(crate) use families::{Family, is_apart};
+pub(crate) use report::{Report as Results, Row};
 
 pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let chosen = chosen(operators(), &arguments.rows)?;
     let times = arguments.compare.as_deref().map(LibraryTimes::read).transpose()?;
     let mut runner = Runner::open(arguments)?;
-    let mut report = Report::new(arguments.mode.name(), runner.device(), runner.versions(), arguments.seed);
+    let mut report =
+        Report::new(written(&arguments.mode), runner.device(), runner.versions(), arguments.seed);
     if let Some(folder) = &arguments.output {
         continue_from(&mut report, folder, &chosen)?;
     }

@@ -3,51 +3,48 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use warploom::codegen::export::file_stem;
 use warploom::target::Device;
 use warploom_report::geometric_mean;
 
 use super::anchors::{Anchor, Anchors};
-use super::timed::{self, Timed, times, us, write_files};
+use super::timed::{self, Timed, times, us, verdict, write_results};
 use crate::date;
 use crate::error::Error;
-use crate::report::{self, Format};
+use crate::report::{self, Declared as _, Format};
 use crate::show;
 use crate::sizes::Sizes;
-use crate::table::{self, Align};
+use crate::table::Table;
 
-pub(crate) const SCHEMA: &str = "warploom.suite/2";
+pub(crate) const SCHEMA: &str = Report::NAME;
 
-/// The result of one app.
-#[derive(Clone, Deserialize, Serialize)]
-pub(crate) struct Row {
-    pub(crate) app: String,
-    pub(crate) sizes: Sizes,
-    #[serde(flatten)]
-    pub(crate) timed: Timed,
-    pub(crate) anchor: Anchor,
-}
+report! {
+    /// The result of one app.
+    #[derive(Clone, Deserialize)]
+    pub(crate) struct Row = "suite app" {
+        pub(crate) app: String, "the app";
+        pub(crate) sizes: Sizes, "its sizes by name";
+        #[serde(flatten)]
+        pub(crate) timed: Timed, "its schedule and times";
+        pub(crate) anchor: Anchor, "the times of `--compare`";
+    }
 
-/// The results of all apps.
-#[derive(Deserialize, Serialize)]
-pub(crate) struct Report {
-    pub(crate) mode: String,
-    pub(crate) device: String,
-    pub(crate) versions: Vec<String>,
-    /// The command line of the run.
-    pub(crate) command: String,
-    /// The date of the run, as 2026-01-31.
-    pub(crate) date: String,
-    /// The device that the anchors were measured on.
-    pub(crate) anchors_of: Option<String>,
-    /// The geometric mean of the speedups over Halide's hand-written schedules.
-    faster_than_manual: Option<f64>,
-    /// The geometric mean of the speedups over Halide's autoscheduler.
-    faster_than_anderson2021: Option<f64>,
-    pub(crate) apps: Vec<Row>,
-    #[serde(skip)]
-    anchors: Option<Anchors>,
+    /// The results of all apps.
+    #[derive(Deserialize)]
+    pub(crate) struct Report = "warploom.suite/2" {
+        pub(crate) mode: String, "`one-shot`, `top5`, `autotune`, `manual` or `default`";
+        pub(crate) device: String, "the GPU";
+        pub(crate) versions: Vec<String>, "the program, the compiler and the driver";
+        pub(crate) command: String, "the command line of the run";
+        pub(crate) date: String, "its date, as in 2026-01-31";
+        pub(crate) anchors_of: Option<String>, "the GPU that the times of `--compare` were measured on";
+        faster_than_manual: Option<f64>, "geometric mean of the speedups over Halide's hand-written schedules";
+        faster_than_anderson2021: Option<f64>, "geometric mean of the speedups over Halide's autoscheduler";
+        pub(crate) apps: Vec<Row>, "the apps";
+        #[serde(skip)]
+        anchors: Option<Anchors>;
+    }
 }
 
 impl Row {
@@ -59,48 +56,36 @@ impl Row {
     fn times_faster(&self, than: Option<f64>) -> Option<f64> {
         Some(than? / self.timed.min_us?)
     }
-
-    /// The cells of its table row, under [`TITLES`].
-    pub(crate) fn cells(&self) -> Vec<String> {
-        let Row { app, timed, anchor, .. } = self;
-        vec![
-            app.clone(),
-            us(timed.min_us),
-            us(timed.median_us),
-            timed.predicted(),
-            times(self.times_faster(anchor.halide_manual_us)),
-            times(self.times_faster(anchor.anderson2021_us)),
-            timed.of_the_floor(),
-            timed.kernels.to_string(),
-            timed.most_registers(),
-            timed.spilled_bytes.to_string(),
-            format!("{:.1}", timed.compile_seconds),
-            format!("{:.1}", timed.search_seconds),
-            timed.check().to_owned(),
-        ]
-    }
 }
 
-pub(crate) const TITLES: [(&str, Align); 13] = [
-    ("app", Align::Left),
-    ("minimum us", Align::Right),
-    ("median us", Align::Right),
-    ("predicted us", Align::Right),
-    ("Halide manual", Align::Right),
-    ("Anderson2021", Align::Right),
-    ("of the floor", Align::Right),
-    ("kernels", Align::Right),
-    ("registers", Align::Right),
-    ("spilled bytes", Align::Right),
-    ("compile s", Align::Right),
-    ("search s", Align::Right),
-    ("check", Align::Left),
-];
+/// The table of apps.
+pub(crate) fn table(rows: &[Row]) -> Table {
+    Table::of(rows)
+        .left("app", |row| row.app.clone())
+        .right("minimum us", |row| us(row.timed.min_us))
+        .right("median us", |row| us(row.timed.median_us))
+        .right("predicted us", |row| row.timed.predicted())
+        .right("Halide manual", |row| times(row.times_faster(row.anchor.halide_manual_us)))
+        .right("Anderson2021", |row| times(row.times_faster(row.anchor.anderson2021_us)))
+        .right("of the floor", |row| row.timed.of_the_floor())
+        .right("kernels", |row| row.timed.kernels.to_string())
+        .right("registers", |row| row.timed.most_registers())
+        .right("spilled bytes", |row| row.timed.spilled_bytes.to_string())
+        .right("compile s", |row| format!("{:.1}", row.timed.compile_seconds))
+        .right("search s", |row| format!("{:.1}", row.timed.search_seconds))
+        .left("check", |row| row.timed.check().to_owned())
+        .done()
+}
 
 impl Report {
-    pub(super) fn new(mode: &str, device: &Device, versions: &[String], anchors: Option<Anchors>) -> Report {
+    pub(super) fn new(
+        mode: String,
+        device: &Device,
+        versions: &[String],
+        anchors: Option<Anchors>,
+    ) -> Report {
         Report {
-            mode: mode.to_owned(),
+            mode,
             device: device.name.clone(),
             versions: versions.to_vec(),
             command: show::command(),
@@ -125,43 +110,30 @@ impl Report {
     }
 
     pub fn print(&self, format: Format, markdown: bool, out: &mut dyn Write) -> Result<(), Error> {
-        report::in_form(out, (format, markdown), SCHEMA, self, [Report::text, Report::markdown])
+        report::in_form(out, (format, markdown), self, [Report::text, Report::markdown])
     }
 
     /// Writes the results and the schedules to a folder.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
-        let mut json = Vec::new();
-        report::json(&mut json, SCHEMA, self)?;
-        let name = |extension: &str| format!("suite-{}.{extension}", self.mode);
-        let mut files = vec![(name("json"), json), (name("md"), self.markdown().into_bytes())];
-        for row in self.apps.iter().filter(|row| !row.timed.schedule.is_empty()) {
-            files
-                .push((format!("{}.schedule", file_stem(&row.app)), row.timed.schedule.clone().into_bytes()));
-        }
-        write_files(folder, files)
+        let schedules = self.apps.iter().map(|row| (file_stem(&row.app), &row.timed));
+        write_results(folder, &format!("suite-{}", self.mode), (self, self.markdown()), schedules)
     }
 
     /// Returns an error if an app has no valid schedule or was not reached.
     pub fn verdict(&self, count: usize) -> Result<(), Error> {
-        let failed: Vec<&str> =
-            self.apps.iter().filter(|row| !row.timed.is_ok()).map(|row| row.app.as_str()).collect();
-        match failed.is_empty() {
-            true => Ok(()),
-            false => Err(Error::Suite { failed: failed.len(), count, names: failed.join(", ") }),
-        }
+        let failed = self.apps.iter().filter(|row| !row.timed.is_ok()).map(|row| row.app.clone());
+        verdict("apps", count, &failed.collect::<Vec<_>>())
     }
 
     fn text(&self) -> String {
-        let rows: Vec<Vec<String>> = self.apps.iter().map(Row::cells).collect();
-        format!("{}\n\n{}{}", self.head(), table::whole(&TITLES, &rows), self.tail())
+        format!("{}\n\n{}{}", self.head(), table(&self.apps).text(), self.tail())
     }
 
     fn markdown(&self) -> String {
-        let rows: Vec<Vec<String>> = self.apps.iter().map(Row::cells).collect();
         let Report { mode, command, versions, .. } = self;
         let versions = versions.join(", ");
         let head = format!("# The suite, {mode}\n\n{}, {versions}.\n\nCommand: `{command}`.", self.head());
-        format!("{head}\n\n{}{}", table::markdown(&TITLES, &rows), self.tail())
+        format!("{head}\n\n{}{}", table(&self.apps).markdown(), self.tail())
     }
 
     fn head(&self) -> String {

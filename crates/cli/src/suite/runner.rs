@@ -11,7 +11,7 @@ use warploom::cost::CostModel;
 use warploom::records;
 use warploom::search::Options;
 use warploom::target::Device;
-use warploom::tune::autotune::{AutotuneOptions, autotune};
+use warploom::tune::autotune::AutotuneOptions;
 use warploom::tune::given::{Given, given};
 use warploom::tune::one_shot::one_shot_without_spills;
 use warploom::tune::records::Records;
@@ -26,7 +26,7 @@ use crate::backend::{problem, read_legal};
 use crate::error::Error;
 use crate::pipeline;
 use crate::progress::Progress;
-use crate::tune::{Start, Tunable, basis_of, kind, range_of, stop_on_interrupt, why_nothing};
+use crate::tune::{Start, Tunable, autotuned, basis_of, kind, range_of, stop_on_interrupt, why_nothing};
 
 /// Everything that the apps of one run share.
 pub(super) struct Runner<'a> {
@@ -94,23 +94,9 @@ impl Arguments {
         pipeline::Subject::new(app, settings)
     }
 
-    /// The task of tuning a pipeline.
-    pub(super) fn task<'t>(
-        &self,
-        tunable: &Tunable,
-        start: &'t Start,
-        stop: &'t AtomicBool,
-        deadline: Option<Instant>,
-    ) -> Task<'t> {
-        Task {
-            subject: tunable.subject.clone(),
-            small: tunable.small.clone(),
-            tolerance: tunable.tolerance,
-            model: &*start.model,
-            search: Options { seed: self.seed, samples: self.samples.max(1), ..Options::default() },
-            deadline,
-            stop,
-        }
+    /// The options of searches.
+    pub(super) fn search_options(&self) -> Options {
+        Options { seed: self.seed, samples: self.samples.max(1), ..Options::default() }
     }
 
     /// Finds a schedule for one app and times it; `None` if the run was interrupted before. `stem` is the name of its file of
@@ -127,7 +113,8 @@ impl Arguments {
         let asked = self.asked(app)?;
         let tunable = Tunable::new(&asked, bench.device, self.seed)?;
         let started = Instant::now();
-        let task = self.task(&tunable, start, stop, self.time_limit.map(|limit| started + limit));
+        let deadline = self.time_limit.map(|limit| started + limit);
+        let task = tunable.task(&*start.model, self.search_options(), deadline, stop);
         let mut hear = |event: &Event<'_>| {
             if let Event::Measured { progress: so_far, .. } = event {
                 progress.set_part(so_far.done as f64 / so_far.expected.max(1) as f64);
@@ -167,11 +154,7 @@ impl Arguments {
 
     /// The model that predicts the times of all schedules; `None` if it changes during the run.
     fn only_model<'m>(&self, start: &'m Start) -> Option<&'m dyn CostModel> {
-        #[cfg(feature = "train")]
-        if self.retrain {
-            return None;
-        }
-        Some(&*start.model)
+        (!self.retrains()).then_some(&*start.model)
     }
 
     /// Finds a schedule in the chosen mode.
@@ -208,7 +191,7 @@ impl Arguments {
                     initial: start.weights.clone(),
                     ..AutotuneOptions::default()
                 };
-                self.autotune(task, &options, bench, records, observer)?
+                autotuned(self.retrains(), task, &options, bench, records, observer)?.tuned
             }
         };
         lost(&tuned)?;
@@ -228,20 +211,11 @@ impl Arguments {
         })
     }
 
-    fn autotune(
-        &self,
-        task: &Task<'_>,
-        options: &AutotuneOptions,
-        bench: &mut Bench<'_>,
-        records: &mut Records,
-        observer: Observer<'_>,
-    ) -> Result<Tuned, Error> {
+    fn retrains(&self) -> bool {
         #[cfg(feature = "train")]
-        if self.retrain {
-            let mut retrainer = crate::tune::retrainer();
-            return Ok(autotune(task, options, bench, records, Some(&mut retrainer), observer)?.tuned);
-        }
-        Ok(autotune(task, options, bench, records, None, observer)?.tuned)
+        return self.retrain;
+        #[cfg(not(feature = "train"))]
+        false
     }
 }
 

@@ -24,7 +24,7 @@ use crate::progress::{Progress, Unit};
 use crate::tune::{Spaces, Tunable};
 use report::Report;
 
-pub(crate) use report::{Report as Results, SCHEMA, cells, notes, speed_cells, titles};
+pub(crate) use report::{Report as Results, SCHEMA, notes};
 
 /// What stands for all strategies.
 const ALL: &str = "all";
@@ -187,7 +187,7 @@ impl Contest<'_> {
         bench.with(|bench| {
             self.arguments.comparing.spaces.check(&tried.asked, bench.device)?;
             let tunable = Tunable::new(&tried.asked, bench.device, self.arguments.seed)?;
-            let task = self.arguments.task(&tunable, start, stop, None);
+            let task = tunable.task(&*start.model, self.arguments.search_options(), None, stop);
             let space = match self.strategies.iter().any(|contender| contender.strategy != MODEL) {
                 true => Some(explore::space(&task, &tried.options, bench, records, &mut |_| {})?),
                 false => None,

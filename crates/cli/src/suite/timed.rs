@@ -1,9 +1,8 @@
 //! What came of one pipeline: the part that rows of apps and of operators share.
 
-use std::fs;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use warploom::cost::{Basis, Range};
 use warploom::lang::{Pipeline, Type};
 use warploom::target::Device;
@@ -13,37 +12,35 @@ use warploom::tune::tuning::Tuned;
 use crate::bench::floor_us;
 use crate::error::Error;
 use crate::pipeline::Subject;
+use crate::report::{self, Declared};
 use crate::show;
+use crate::writable::{make_folder, write};
 
-/// The best schedule of a pipeline, its check and its times.
-#[derive(Clone, Deserialize, Serialize)]
-pub(crate) struct Timed {
-    /// `ok`, or what is wrong with the schedule; `none` without a schedule.
-    status: String,
-    pub(crate) message: String,
-    /// What the numbers do not say. Older files do not have it.
-    #[serde(default)]
-    pub(crate) notes: Vec<String>,
-    /// Whether the outputs were also compared at the full size.
-    checked_at_full_size: bool,
-    pub(crate) min_us: Option<f64>,
-    pub(super) median_us: Option<f64>,
-    predicted_us: Option<f64>,
-    /// The measured time lies between these two for nine of ten pipelines; `null` if that is not known. Older files do not
-    /// have them.
-    #[serde(default)]
-    predicted_us_low: Option<f64>,
-    #[serde(default)]
-    predicted_us_high: Option<f64>,
-    /// A lower bound for this device.
-    pub(crate) floor_us: Option<f64>,
-    pub(super) kernels: usize,
-    registers: Option<u32>,
-    pub(super) spilled_bytes: u64,
-    pub(super) compile_seconds: f64,
-    /// The time to find the schedule.
-    pub(super) search_seconds: f64,
-    pub(crate) schedule: String,
+report! {
+    /// The best schedule of a pipeline, its check and its times.
+    #[derive(Clone, Deserialize)]
+    pub(crate) struct Timed = "timed pipeline" {
+        status: String, "`ok`, or what is wrong with the schedule; `none` without a schedule";
+        pub(crate) message: String, "what went wrong; empty if nothing did";
+        #[serde(default)]
+        pub(crate) notes: Vec<String>, "what the numbers do not say";
+        checked_at_full_size: bool, "whether its outputs were compared at the full size";
+        pub(crate) min_us: Option<f64>, "the shortest time";
+        pub(super) median_us: Option<f64>, "the median";
+        predicted_us: Option<f64>, "the predicted time";
+        #[serde(default)]
+        predicted_us_low: Option<f64>,
+            "the measured time lies between this and the next for nine of ten pipelines; `null` if the model's errors are not known here";
+        #[serde(default)]
+        predicted_us_high: Option<f64>, "the other end of the range";
+        pub(crate) floor_us: Option<f64>, "a lower bound on this GPU";
+        pub(super) kernels: usize, "the number of kernels";
+        registers: Option<u32>, "the most registers per thread";
+        pub(super) spilled_bytes: u64, "what the kernels spill";
+        pub(super) compile_seconds: f64, "the time to compile them";
+        pub(super) search_seconds: f64, "the time to find the schedule";
+        pub(crate) schedule: String, "the [schedule](schedules.md); empty if there is none";
+    }
 }
 
 impl Timed {
@@ -160,15 +157,31 @@ pub(super) fn times(ratio: Option<f64>) -> String {
     ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}x"))
 }
 
-/// Writes files to a folder, which is created if it is missing.
-pub(super) fn write_files(folder: &Path, files: Vec<(String, Vec<u8>)>) -> Result<(), Error> {
-    let failed = |path: &Path, error| Error::Write { path: path.display().to_string(), error };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    for (name, content) in files {
-        let path = folder.join(name);
-        fs::write(&path, content).map_err(|error| failed(&path, error))?;
+/// Writes results to a folder, which is created if it is missing: as JSON, as Markdown, and the schedules that there are, each
+/// under its name.
+pub(super) fn write_results<'a, T: Declared>(
+    folder: &Path,
+    stem: &str,
+    (report, markdown): (&T, String),
+    schedules: impl Iterator<Item = (String, &'a Timed)>,
+) -> Result<(), Error> {
+    let mut json = Vec::new();
+    report::json(&mut json, T::NAME, report)?;
+    make_folder(folder)?;
+    write(&folder.join(format!("{stem}.json")), &json)?;
+    write(&folder.join(format!("{stem}.md")), markdown.as_bytes())?;
+    for (name, timed) in schedules.filter(|(_, timed)| !timed.schedule.is_empty()) {
+        write(&folder.join(format!("{name}.schedule")), timed.schedule.as_bytes())?;
     }
     Ok(())
+}
+
+/// An error if some of so many apps or operators have no valid schedule.
+pub(super) fn verdict(what: &'static str, count: usize, failed: &[String]) -> Result<(), Error> {
+    match failed {
+        [] => Ok(()),
+        failed => Err(Error::Suite { failed: failed.len(), count, what, names: failed.join(", ") }),
+    }
 }
 
 /// Says so if a pipeline reduces floats of 16 bits, for which libraries use tensor cores.

@@ -7,7 +7,7 @@ use warploom::farm::worker::{ProposeError, Proposed, Site};
 use warploom::target::{Device, Program};
 use warploom::tune::measure::{Compiled, Failure};
 use warploom::tune::records::Trial;
-use warploom::tune::tuning::{Ended, Event, Nobody, Task, TuneError, Tuned};
+use warploom::tune::tuning::{Ended, Event, Nobody, TuneError, Tuned};
 use warploom::tune::worker::Bench;
 
 use super::{Arguments, Start, Tunable};
@@ -33,15 +33,8 @@ impl Arguments {
         let plan = self.plan(&asked).map_err(failed)?;
         let start = Start::new(&self.first, device).map_err(failed)?;
         let tunable = Tunable::new(&asked, device, self.seed).map_err(failed)?;
-        let task = Task {
-            subject: tunable.subject,
-            small: tunable.small,
-            tolerance: tunable.tolerance,
-            model: &*start.model,
-            search: self.search_options(),
-            deadline: self.time_limit.map(|limit| begin + limit.saturating_sub(age)),
-            stop,
-        };
+        let deadline = self.time_limit.map(|limit| begin + limit.saturating_sub(age));
+        let task = tunable.task(&*start.model, self.search_options(), deadline, stop);
         let compile = |_: &Program| -> Result<Compiled, Failure> {
             Err(Failure::Lost("nothing is compiled where schedules are proposed".to_owned()))
         };

@@ -29,7 +29,7 @@ pub(crate) struct Measuring {
     run_timeout: Duration,
     /// A fake device that replaces the GPU, and its faults
     #[arg(long, value_name = "DEVICE", hide = true)]
-    fake: Option<Fake>,
+    pub(crate) fake: Option<Fake>,
 }
 
 impl Measuring {
@@ -40,16 +40,6 @@ impl Measuring {
             Err(Error::NoGpu(_)) => device::find(device::AUTO, format),
             Err(error) => Err(error),
         }
-    }
-
-    /// Whether the GPU is a fake one.
-    pub(crate) fn is_fake(&self) -> bool {
-        self.fake.is_some()
-    }
-
-    /// The fake device, if there is one.
-    pub(crate) fn fake(&self) -> Option<Fake> {
-        self.fake.clone()
     }
 
     /// The number of processes that compile; `None` if it is not said.

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde::Serialize;
 use warploom::cost::{Basis, CostModel, Range};
 use warploom::records::shown;
 use warploom::schedule::Schedule;
@@ -21,7 +20,7 @@ use crate::pipeline::Subject;
 use crate::report::{self, Format};
 use crate::show;
 use crate::sizes::Sizes;
-use crate::table::{self, Align};
+use crate::table::{Table, dash};
 
 /// Why a run that tried so many schedules or points has no result.
 pub(crate) fn why_nothing(ended: &Ended, tried: usize, thing: &str, name: &str) -> String {
@@ -38,31 +37,30 @@ pub(crate) fn why_nothing(ended: &Ended, tried: usize, thing: &str, name: &str) 
     }
 }
 
-/// A trial, as reports show it.
-#[derive(Serialize)]
-pub(crate) struct TrialReport {
-    /// Its number in the records; `null` if it was just measured.
-    id: Option<i64>,
-    status: &'static str,
-    message: String,
-    /// Whether its outputs were compared with the reference.
-    verified: bool,
-    predicted_us: Option<f64>,
-    /// The measured time lies between these two for nine of ten pipelines; `null` if that is not known.
-    predicted_us_low: Option<f64>,
-    predicted_us_high: Option<f64>,
-    min_us: Option<f64>,
-    median_us: Option<f64>,
-    spread: f64,
-    /// The time from the final round, in which the best candidates are timed in turns.
-    retimed_us: Option<f64>,
-    registers: Option<u32>,
-    spilled_bytes: Option<u64>,
-    shared_bytes: Option<u32>,
-    kernels: usize,
-    compile_ms: f64,
-    origin: &'static str,
-    schedule: String,
+report! {
+    /// A trial, as reports show it.
+    pub(crate) struct TrialReport = "trial" {
+        id: Option<i64>, "its number in the records; `null` if it was just measured";
+        status: &'static str,
+            "`ok`, or why it has no valid time: `not_lowered`, `not_compiled`, `spilled`, `failed`, `wrong`, `numeric`, `timeout` or `crashed`";
+        message: String, "what went wrong; empty if nothing did";
+        verified: bool, "whether its outputs were compared with the reference";
+        predicted_us: Option<f64>, "the time that the cost model predicted";
+        predicted_us_low: Option<f64>,
+            "the measured time lies between this and the next for nine of ten pipelines; `null` if the model's errors are not known here";
+        predicted_us_high: Option<f64>, "the other end of the range";
+        min_us: Option<f64>, "the shortest measured time";
+        median_us: Option<f64>, "the median";
+        spread: f64 ["share"], "interquartile range of the times, as a share of the median";
+        retimed_us: Option<f64>, "the time from the final round, in which the best are timed in turns";
+        registers: Option<u32>, "the most registers per thread of its kernels";
+        spilled_bytes: Option<u64>, "what its kernels spill, stores plus loads";
+        shared_bytes: Option<u32>, "the most shared memory per block of its kernels";
+        kernels: usize, "the number of kernels";
+        compile_ms: f64, "the time to compile them";
+        origin: &'static str, "where the schedule is from: `search`, `near`, `given`, `default`, `random`, `strategy`";
+        schedule: String, "the [schedule](schedules.md)";
+    }
 }
 
 impl TrialReport {
@@ -81,7 +79,7 @@ impl TrialReport {
             median_us: sample.times.map(|times| times.median),
             spread: trial.spread,
             retimed_us: trial.retimed_us,
-            registers: sample.kernels.iter().map(|kernel| kernel.registers).max(),
+            registers: most_registers(&sample.kernels),
             spilled_bytes: spilled_bytes(&sample.kernels),
             shared_bytes: sample.kernels.iter().map(|kernel| kernel.shared).max(),
             kernels: sample.kernels.len(),
@@ -109,80 +107,65 @@ pub(crate) fn basis_of(
     basis(&problem(&asked.pipeline, &asked.request, device).ok()?, schedule, model).ok()
 }
 
+fn most_registers(kernels: &[KernelUse]) -> Option<u32> {
+    kernels.iter().map(|kernel| kernel.registers).max()
+}
+
 fn spilled_bytes(kernels: &[KernelUse]) -> Option<u64> {
     (!kernels.is_empty()).then(|| kernels.iter().map(KernelUse::spilled_bytes).sum())
 }
 
-/// The columns of a table of trials.
-pub(crate) const TRIAL_TITLES: [(&str, Align); 8] = [
-    ("trial", Align::Right),
-    ("predicted us", Align::Right),
-    ("measured us", Align::Right),
-    ("registers", Align::Right),
-    ("spilled bytes", Align::Right),
-    ("kernels", Align::Right),
-    ("check", Align::Left),
-    ("", Align::Left),
-];
-
 /// A table of trials; the one with number `best` is marked. `model` predicted the times; `None` if that is not known.
-pub(crate) fn trial_table(trials: &[Trial], best: Option<i64>, model: Option<&dyn CostModel>) -> String {
-    table::whole(&TRIAL_TITLES, &trial_cells(trials, best, model))
-}
-
-/// The cells of that table.
-pub(crate) fn trial_cells(
-    trials: &[Trial],
+pub(crate) fn trial_table<'t>(
+    trials: impl IntoIterator<Item = &'t Trial>,
     best: Option<i64>,
-    model: Option<&dyn CostModel>,
-) -> Vec<Vec<String>> {
-    let rows = trials.iter().map(|trial| {
-        let sample = &trial.sample;
-        let measured = sample.times.map(|times| {
+    model: Option<&'t dyn CostModel>,
+) -> Table {
+    let predicted = move |trial: &Trial| {
+        dash(trial.predicted_us.map(|time| show::with_range(time, range_of(trial, model))))
+    };
+    let measured = |trial: &Trial| {
+        dash(trial.sample.times.map(|times| {
             format!("{:.2} ± {:.2}", trial.retimed_us.unwrap_or(times.min), trial.spread * times.median)
-        });
-        let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let check = match (&sample.status, sample.verified) {
-            (Status::Measured, false) => "not checked",
-            (status, _) => status.kind(),
-        };
-        vec![
-            trial.id.to_string(),
-            known(trial.predicted_us.map(|time| show::with_range(time, range_of(trial, model)))),
-            known(measured),
-            known(sample.kernels.iter().map(|kernel| kernel.registers).max().map(|most| most.to_string())),
-            known(spilled_bytes(&sample.kernels).map(|bytes| bytes.to_string())),
-            sample.kernels.len().to_string(),
-            check.to_owned(),
-            if best == Some(trial.id) { "best".to_owned() } else { String::new() },
-        ]
-    });
-    rows.collect()
+        }))
+    };
+    let check = |trial: &Trial| match (&trial.sample.status, trial.sample.verified) {
+        (Status::Measured, false) => "not checked".to_owned(),
+        (status, _) => status.kind().to_owned(),
+    };
+    let mark = move |trial: &Trial| if best == Some(trial.id) { "best".to_owned() } else { String::new() };
+    Table::of(trials)
+        .right("trial", |trial| trial.id.to_string())
+        .right("predicted us", predicted)
+        .right("measured us", measured)
+        .right("registers", |trial| dash(most_registers(&trial.sample.kernels)))
+        .right("spilled bytes", |trial| dash(spilled_bytes(&trial.sample.kernels)))
+        .right("kernels", |trial| trial.sample.kernels.len().to_string())
+        .left("check", check)
+        .left("", mark)
+        .done()
 }
 
-/// The result of a run.
-#[derive(Serialize)]
-pub(super) struct Report {
-    /// `finished`, as in the last line of the events.
-    event: &'static str,
-    app: String,
-    sizes: Sizes,
-    device: String,
-    /// `finished`, `time_limit`, `stopped` or `failed`.
-    ended: &'static str,
-    error: Option<String>,
-    best: Option<TrialReport>,
-    /// What predicted its time; `null` if that is not known.
-    basis: Option<Basis>,
-    /// Whether the best schedule matched the default schedule's outputs at the full size.
-    checked_at_full_size: bool,
-    trials: Vec<TrialReport>,
-    progress: Progress,
-    iterations: usize,
-    /// What the strategy did; `null` without one.
-    exploration: Option<Exploration>,
-    records: String,
-    files: Vec<String>,
+report! {
+    /// The result of a run.
+    pub(super) struct Report = "warploom.tune/2 finished" {
+        event: &'static str, "`finished`";
+        app: String, "the app, or the pipeline of a file";
+        sizes: Sizes, "its sizes by name";
+        device: String, "the GPU";
+        ended: &'static str, "`finished`, `time_limit`, `stopped` or `failed`";
+        error: Option<String>, "why it failed";
+        best: Option<TrialReport>, "the winner";
+        basis: Option<Basis>,
+            "what its predicted time was computed from; `null` if it has none, or if models changed during the run";
+        checked_at_full_size: bool, "whether its outputs were compared at the full size";
+        trials: Vec<TrialReport>, "the best trials, best first";
+        progress: Progress, "all trials of this run";
+        iterations: usize, "the finished iterations; 0 with `--top` and with strategies";
+        exploration: Option<Exploration>, "what the strategy did; null without `--strategy`";
+        records: String, "the database";
+        files: Vec<String>, "the files that were written";
+    }
 }
 
 impl Report {
@@ -266,7 +249,8 @@ impl Report {
         );
         text += &self.exploration.as_ref().map(Exploration::text).unwrap_or_default();
         if !tuned.shown.is_empty() {
-            text += &format!("\n{}", trial_table(&tuned.shown, best.map(|winner| winner.trial.id), model));
+            text +=
+                &format!("\n{}", trial_table(&tuned.shown, best.map(|winner| winner.trial.id), model).text());
             if tuned.shown.iter().any(|trial| range_of(trial, model).is_some()) {
                 text += show::BRACKETS;
             }
@@ -312,7 +296,7 @@ mod tests {
         let report = TrialReport::new(&search, Some(&*model));
         let (low, high) = (report.predicted_us_low.unwrap(), report.predicted_us_high.unwrap());
         assert!(low < 30.0 && high > 40.0, "{low} {high}");
-        let cells = trial_cells(&[search.clone(), near.clone()], None, Some(&*model));
+        let cells = trial_table([&search, &near], None, Some(&*model)).rows;
         assert_eq!([&cells[0][1], &cells[1][1]], [&format!("30.0 ({low:.0} to {high:.0})"), "30.0"]);
         assert_eq!(TrialReport::new(&near, Some(&*model)).predicted_us_low, None);
         assert_eq!(TrialReport::new(&search, None).predicted_us_high, None);

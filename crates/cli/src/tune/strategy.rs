@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use serde::Serialize;
 use warploom::lang::Pipeline;
 use warploom::schedule::Schedule;
 use warploom::search::points::Open;
@@ -109,16 +108,15 @@ impl Spaces {
     }
 }
 
-/// What a strategy did.
-#[derive(Serialize)]
-pub(super) struct Exploration {
-    /// The strategy with its settings and seed, the number of trials and a hash of the templates.
-    run: String,
-    templates: usize,
-    #[serde(flatten)]
-    tally: Tally,
-    /// Whether the strategy had nothing left to ask.
-    exhausted: bool,
+report! {
+    /// What a strategy did.
+    pub(super) struct Exploration = "exploration" {
+        run: String, "the key of its steps in the database";
+        templates: usize, "the structures that it explored; 0 for `model`";
+        #[serde(flatten)]
+        tally: Tally, "its steps";
+        exhausted: bool, "whether it had nothing left to ask";
+    }
 }
 
 impl Exploration {

@@ -1,10 +1,15 @@
 //! What is tuned: a pipeline with data.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use warploom::check;
+use warploom::cost::CostModel;
+use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::measure::{Check, Subject};
+use warploom::tune::tuning::Task;
 
 use crate::error::Error;
 use crate::pipeline;
@@ -28,5 +33,17 @@ impl Tunable {
         let small = small.or_else(|| check::of_pipeline(&asked.pipeline, &asked.request, device));
         let tolerance = asked.app.tolerance;
         Ok(Tunable { subject: Arc::new(subject), small: small.map(Arc::new), tolerance })
+    }
+
+    /// The task of tuning it.
+    pub(crate) fn task<'t>(
+        &self,
+        model: &'t dyn CostModel,
+        search: Options,
+        deadline: Option<Instant>,
+        stop: &'t AtomicBool,
+    ) -> Task<'t> {
+        let (subject, small, tolerance) = (self.subject.clone(), self.small.clone(), self.tolerance);
+        Task { subject, small, tolerance, model, search, deadline, stop }
     }
 }

@@ -198,7 +198,7 @@ fn mistakes_are_answered() {
     fs::create_dir(place.path("empty")).unwrap();
     fs::write(place.path("broken.json"), "{}").unwrap();
     for (command, expected) in [
-        ("fuzz --device h200 --replay empty", "empty contains no cases"),
+        ("fuzz --device h200 --replay empty", "empty contains no files named *.json"),
         ("fuzz --device h200 --replay broken.json", "broken.json does not contain a case: missing field"),
         ("fuzz --device h200 --replay nowhere.json", "cannot read nowhere.json"),
         ("fuzz --stages 5..2", "as in 2..12"),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-use warploom_codegen::cuda::{Build, print_lines};
+use warploom_codegen::printer::{Build, PRINTER};
 use warploom_lang::op::{Class, Op};
 use warploom_lang::{Type, Value};
 
@@ -99,7 +99,7 @@ fn hash(case: &Case, ty: Type, count: u64) -> u64 {
 
 /// A program that prints the hashes of functions.
 fn program(ty: Type, cases: &[Case], count: u64) -> String {
-    let listing = print_lines(&programs::of_cases(ty, cases, 64), Build::Checking);
+    let listing = PRINTER.print_lines(&programs::of_cases(ty, cases, 64), Build::Checking);
     let element = if ty == Type::F32 { "float" } else { "double" };
     let mut text = format!("{SHIMS}\n{}\nint main() {{\n", &listing.text[listing.helpers]);
     for case in cases {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use warploom::tune::explain::{Explanation, KernelExplanation, Line, microseconds};
 
 use crate::show;
@@ -13,15 +12,15 @@ const NOTABLE: f64 = 0.01;
 /// The most kernels whose times are compared.
 const KERNELS: usize = 4;
 
-/// A number of both schedules.
-#[derive(Serialize)]
-pub(super) struct Cost {
-    what: String,
-    unit: &'static str,
-    /// That of the first schedule; `null` if it has no such kernel.
-    first: Option<f64>,
-    /// That of the schedule of `--against`.
-    second: Option<f64>,
+report! {
+    /// A number of both schedules.
+    pub(super) struct Cost = "compared number" {
+        what: String,
+            "what it is: `launches`, `read from global memory`, `written to global memory`, or the predicted time of one of the kernels that differ most";
+        unit: &'static str, "`us`, `bytes`, or empty for a count";
+        first: Option<f64>, "that of the schedule of `--schedule`; `null` if it has no such kernel";
+        second: Option<f64>, "that of the schedule of `--against`";
+    }
 }
 
 /// A stage, or a copy of an input, in a kernel.

@@ -1,36 +1,27 @@
 //! What was started, as JSON or in words.
 
-use serde::Serialize;
 use warploom::farm::address::Address;
 use warploom::farm::launch::start::{Report as Launched, Started};
 
 use super::{Database, Words};
 use crate::show;
 
-#[derive(Serialize)]
-pub(super) struct Report {
-    /// The folder of the database; `null` if it is not a private one.
-    database: Option<String>,
-    /// Whether it runs now.
-    running: bool,
-    /// Whether it ran before.
-    was_running: bool,
-    /// The file for workers; `null` for the URL of a server.
-    farm_file: Option<String>,
-    /// The address of the server without the password.
-    server: String,
-    /// The runs that were added.
-    runs: Vec<Run>,
-    /// The workers that were started.
-    started: Vec<String>,
-    /// Those that could not be started, and why.
-    failed: Vec<String>,
-}
+report! {
+    pub(super) struct Report = "warploom.farm/1" {
+        database: Option<String>, "the folder of the private database; `null` for another server";
+        running: bool, "whether it runs now";
+        was_running: bool, "whether it ran before";
+        farm_file: Option<String>, "the file for workers, which holds a password; `null` for the URL of a server";
+        server: String, "the address of the server, without the password";
+        runs: Vec<Run>, "the runs that were added";
+        started: Vec<String>, "the workers that were started";
+        failed: Vec<String>, "the workers that could not be started, with the reason";
+    }
 
-#[derive(Serialize)]
-pub(super) struct Run {
-    pub(super) id: i64,
-    pub(super) name: String,
+    pub(super) struct Run = "added run" {
+        pub(super) id: i64, "its number in the farm";
+        pub(super) name: String, "the app, operator or file; in a collection, `random 17` or `harris round 2`";
+    }
 }
 
 impl Report {

@@ -7,9 +7,9 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 use warploom::farm::status::{Life, Run, Status};
 
-use super::text::{Cells, head, listed, note, runs, totals, workers};
+use super::text::{head, listed, note, runs, totals, workers};
 use crate::fold::width;
-use crate::table::Align;
+use crate::table::{Align, Table};
 
 /// Spaces between columns.
 const GAP: usize = 2;
@@ -85,11 +85,11 @@ fn run_style(run: &Run) -> Style {
 }
 
 /// A table below an empty line; nothing if it has no rows. Each row has the style of its number.
-fn grid(cells: &Cells, style: &dyn Fn(usize) -> Style) -> Vec<Line<'static>> {
+fn grid(cells: &Table, style: &dyn Fn(usize) -> Style) -> Vec<Line<'static>> {
     if cells.rows.is_empty() {
         return Vec::new();
     }
-    let titles: Vec<String> = cells.titles.iter().map(|(title, _)| (*title).to_owned()).collect();
+    let titles: Vec<String> = cells.titles.iter().map(|(title, _)| title.clone()).collect();
     let widest = |column: usize| {
         let all = cells.rows.iter().chain([&titles]);
         all.map(|row| width(&row[column])).max().unwrap_or(0)

@@ -6,7 +6,7 @@ use warploom::farm::status::{Life, Note, Run, Status, Worker};
 use warploom::lang::visible;
 
 use crate::show;
-use crate::table::{self, Align};
+use crate::table::Table;
 
 /// With more runs than this, not all are listed.
 const MANY: usize = 40;
@@ -14,23 +14,14 @@ const MANY: usize = 40;
 /// How many runs that have ended, and how many that wait, are listed then.
 const FEW: usize = 8;
 
-/// A table: titles of columns, and rows.
-pub(super) struct Cells {
-    pub titles: Vec<(&'static str, Align)>,
-    pub rows: Vec<Vec<String>>,
-}
-
-/// A column of workers: its title, and what a worker has there.
-type Column = (&'static str, Align, fn(&Worker) -> String);
-
 /// Everything, for a page of 80 columns.
 pub(super) fn whole(status: &Status, place: &str) -> String {
     let mut text = format!("{}\n", head(status, place));
     totals(status).iter().for_each(|line| text += &format!("{line}\n"));
     let (listed, others) = listed(status);
-    for (cells, others) in [(runs(&listed), others), (workers(status), None)] {
-        if !cells.rows.is_empty() {
-            text += &format!("\n{}", table::whole(&cells.titles, &cells.rows));
+    for (table, others) in [(runs(&listed), others), (workers(status), None)] {
+        if !table.rows.is_empty() {
+            text += &format!("\n{}", table.text());
         }
         others.iter().for_each(|others| text += &format!("{others}\n"));
     }
@@ -98,55 +89,36 @@ pub(super) fn listed(status: &Status) -> (Vec<&Run>, Option<String>) {
 }
 
 /// The table of runs.
-pub(super) fn runs(listed: &[&Run]) -> Cells {
-    let titles = vec![
-        ("run", Align::Left),
-        ("state", Align::Left),
-        ("trials", Align::Right),
-        ("valid", Align::Right),
-        ("best us", Align::Right),
-        ("share", Align::Right),
-        ("about it", Align::Left),
-    ];
-    let row = |run: &&Run| {
-        let share = if run.is_active() { format!("{:.0} %", 100.0 * run.share) } else { String::new() };
-        vec![
-            name(run),
-            visible(&run.state).into_owned(),
-            progress(run),
-            run.valid.to_string(),
-            run.best_us.map_or(String::new(), |us| format!("{us:.2}")),
-            share,
-            about(run),
-        ]
-    };
-    Cells { titles, rows: listed.iter().map(row).collect() }
+pub(super) fn runs(listed: &[&Run]) -> Table {
+    Table::of(listed)
+        .left("run", |run| name(run))
+        .left("state", |run| visible(&run.state).into_owned())
+        .right("trials", |run| progress(run))
+        .right("valid", |run| run.valid.to_string())
+        .right("best us", |run| run.best_us.map_or(String::new(), |us| format!("{us:.2}")))
+        .right("share", |run| if run.is_active() { show::percent(run.share) } else { String::new() })
+        .left("about it", |run| about(run))
+        .done()
 }
 
 /// The table of those workers that are alive or lost. Columns in which nobody has anything are left out.
-pub(super) fn workers(status: &Status) -> Cells {
-    let shown: Vec<&Worker> = status.workers.iter().filter(|worker| worker.life != Life::Left).collect();
-    let columns: [Column; 10] = [
-        ("id", Align::Right, |worker| worker.id.to_string()),
-        ("host", Align::Left, |worker| visible(&worker.host).into_owned()),
-        ("does", Align::Left, |worker| visible(&worker.roles.join(" ")).into_owned()),
-        ("GPUs", Align::Left, gpus),
-        ("seen", Align::Left, seen),
-        ("built", Align::Right, |worker| some(worker.compiled)),
-        ("ran", Align::Right, |worker| some(worker.ran)),
-        ("failed", Align::Right, |worker| some(worker.failed)),
-        ("/min", Align::Right, |worker| match worker.trials_per_minute {
+pub(super) fn workers(status: &Status) -> Table {
+    Table::of(status.workers.iter().filter(|worker| worker.life != Life::Left))
+        .right("id", |worker| worker.id.to_string())
+        .left("host", |worker| visible(&worker.host).into_owned())
+        .left("does", |worker| visible(&worker.roles.join(" ")).into_owned())
+        .left("GPUs", gpus)
+        .left("seen", seen)
+        .right("built", |worker| some(worker.compiled))
+        .right("ran", |worker| some(worker.ran))
+        .right("failed", |worker| some(worker.failed))
+        .right("/min", |worker| match worker.trials_per_minute {
             0.0 => String::new(),
             rate => format!("{rate:.0}"),
-        }),
-        ("pace", Align::Right, |worker| worker.pace.map_or(String::new(), |pace| format!("{pace:.2}"))),
-    ];
-    let used = columns.iter().filter(|(_, _, cell)| shown.iter().any(|worker| !cell(worker).is_empty()));
-    let used: Vec<_> = used.collect();
-    Cells {
-        titles: used.iter().map(|(title, align, _)| (*title, *align)).collect(),
-        rows: shown.iter().map(|worker| used.iter().map(|(_, _, cell)| cell(worker)).collect()).collect(),
-    }
+        })
+        .right("pace", |worker| worker.pace.map_or(String::new(), |pace| format!("{pace:.2}")))
+        .done()
+        .without_empty()
 }
 
 pub(super) fn note(note: &Note) -> String {

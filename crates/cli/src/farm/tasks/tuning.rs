@@ -1,6 +1,5 @@
 //! Tasks to tune something: what `warploom tune` would be asked to do.
 
-use std::fs;
 use std::path::Path;
 
 use clap::Parser;
@@ -14,6 +13,7 @@ use warploom_apps::operators::operators;
 use crate::error::Error;
 use crate::pipeline::is_file;
 use crate::tune;
+use crate::writable::write;
 
 /// Something to tune.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -73,10 +73,7 @@ impl Tuning {
         let folder = tempfile::tempdir()?;
         if let (Some(content), Some(first)) = (&self.content, arguments.first_mut()) {
             let name = Path::new(&what).file_name().map_or_else(|| what.clone().into(), ToOwned::to_owned);
-            let path = folder.path().join(name);
-            let file = path.display().to_string();
-            fs::write(&path, content).map_err(|error| Error::Write { path: file.clone(), error })?;
-            *first = file;
+            *first = write(&folder.path().join(name), content.as_bytes())?;
         }
         let Tune { arguments } = Tune::try_parse_from(&arguments).map_err(Error::Arguments)?;
         if self.content.is_some() || apps.iter().any(|app| app.name == what) {

@@ -1,11 +1,11 @@
 //! Mean ratios of families, beside what papers claim.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use warploom_report::geometric_mean;
 
 use super::report::Row;
 use crate::suite::timed::times;
-use crate::table::Align;
+use crate::table::{Table, dash};
 
 /// What a ratio counts at most in the mean of its family; at least, it counts as the inverse.
 pub(super) const MOST: f64 = 4.0;
@@ -30,27 +30,17 @@ const FLEXTENSOR: [(&str, &str); 8] = [
 const COMPREHENSIONS: [(&str, &str); 5] =
     [("tbmm", "3.6x"), ("gconv", "up to 8.8x"), ("2LUT", "4.2x"), ("MLP3", "2.8x"), ("MLP1", "1.2x")];
 
-/// The rows of a family together.
-#[derive(Clone, Deserialize, Serialize)]
-pub(crate) struct Family {
-    pub(crate) family: String,
-    /// The rows that have been run.
-    rows: usize,
-    /// The geometric mean of their ratios.
-    pub(crate) mean_ratio: Option<f64>,
-    /// What FlexTensor claims.
-    flextensor: Option<String>,
-    /// What Tensor Comprehensions claim.
-    tensor_comprehensions: Option<String>,
+report! {
+    /// The rows of a family together.
+    #[derive(Clone, Deserialize)]
+    pub(crate) struct Family = "family" {
+        pub(crate) family: String, "its name";
+        rows: usize, "the rows that were run";
+        pub(crate) mean_ratio: Option<f64>, "geometric mean of their ratios, each counted as at most 4 and at least 1/4";
+        flextensor: Option<String>, "what FlexTensor claims";
+        tensor_comprehensions: Option<String>, "what Tensor Comprehensions claim";
+    }
 }
-
-pub(crate) const FAMILY_TITLES: [(&str, Align); 5] = [
-    ("family", Align::Left),
-    ("rows", Align::Right),
-    ("mean ratio", Align::Right),
-    ("FlexTensor", Align::Left),
-    ("Tensor Comprehensions", Align::Left),
-];
 
 impl Family {
     fn new(family: &str, rows: &[&Row]) -> Family {
@@ -63,18 +53,17 @@ impl Family {
             tensor_comprehensions: claimed(&COMPREHENSIONS, family),
         }
     }
+}
 
-    /// The cells of its table row, under [`FAMILY_TITLES`].
-    pub(crate) fn cells(&self) -> Vec<String> {
-        let text = |claim: &Option<String>| claim.clone().unwrap_or_else(|| "-".to_owned());
-        vec![
-            self.family.clone(),
-            self.rows.to_string(),
-            times(self.mean_ratio),
-            text(&self.flextensor),
-            text(&self.tensor_comprehensions),
-        ]
-    }
+/// The table of families.
+pub(crate) fn family_table(families: &[Family]) -> Table {
+    Table::of(families)
+        .left("family", |family| family.family.clone())
+        .right("rows", |family| family.rows.to_string())
+        .right("mean ratio", |family| times(family.mean_ratio))
+        .left("FlexTensor", |family| dash(family.flextensor.as_ref()))
+        .left("Tensor Comprehensions", |family| dash(family.tensor_comprehensions.as_ref()))
+        .done()
 }
 
 /// The families of some rows, in order of first appearance.

@@ -1,37 +1,27 @@
 //! Whole networks: sums over their layers.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use warploom_apps::operators::{NETWORKS, Network};
 
 use super::report::Row;
 use crate::suite::timed::{times, us};
-use crate::table::Align;
+use crate::table::{Table, dash};
 
 /// What FlexTensor claims over cuDNN on a V100.
 const FLEXTENSOR: [(&str, &str); 2] = [("YOLO-v1, convolutions", "1.07x"), ("OverFeat", "1.39x")];
 
-/// A network as the sum of its layers.
-#[derive(Clone, Deserialize, Serialize)]
-pub(crate) struct Summed {
-    network: String,
-    layers: u32,
-    /// `null` until every layer has a time.
-    min_us: Option<f64>,
-    /// `null` if a layer has no time of a library.
-    library_us: Option<f64>,
-    ratio: Option<f64>,
-    /// What FlexTensor claims.
-    flextensor: Option<String>,
+report! {
+    /// A network as the sum of its layers.
+    #[derive(Clone, Deserialize)]
+    pub(crate) struct Summed = "network" {
+        network: String, "its name";
+        layers: u32, "the number of its layers";
+        min_us: Option<f64>, "the sum of the layers' shortest times; `null` until all were run";
+        library_us: Option<f64>, "the sum of the libraries' times; `null` if one is missing";
+        ratio: Option<f64>, "the latter divided by the former";
+        flextensor: Option<String>, "what FlexTensor claims";
+    }
 }
-
-pub(crate) const NETWORK_TITLES: [(&str, Align); 6] = [
-    ("network", Align::Left),
-    ("layers", Align::Right),
-    ("minimum us", Align::Right),
-    ("library us", Align::Right),
-    ("ratio", Align::Right),
-    ("FlexTensor", Align::Left),
-];
 
 impl Summed {
     fn new(network: &Network, rows: &[Row]) -> Summed {
@@ -53,18 +43,18 @@ impl Summed {
             flextensor: claim.map(|(_, claim)| (*claim).to_owned()),
         }
     }
+}
 
-    /// The cells of its table row, under [`NETWORK_TITLES`].
-    pub(crate) fn cells(&self) -> Vec<String> {
-        vec![
-            self.network.clone(),
-            self.layers.to_string(),
-            us(self.min_us),
-            us(self.library_us),
-            times(self.ratio),
-            self.flextensor.clone().unwrap_or_else(|| "-".to_owned()),
-        ]
-    }
+/// The table of networks.
+pub(crate) fn network_table(networks: &[Summed]) -> Table {
+    Table::of(networks)
+        .left("network", |network| network.network.clone())
+        .right("layers", |network| network.layers.to_string())
+        .right("minimum us", |network| us(network.min_us))
+        .right("library us", |network| us(network.library_us))
+        .right("ratio", |network| times(network.ratio))
+        .left("FlexTensor", |network| dash(network.flextensor.as_ref()))
+        .done()
 }
 
 /// All networks, whether or not their layers have been run.

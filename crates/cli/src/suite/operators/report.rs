@@ -3,77 +3,56 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use warploom::lang::files;
 use warploom::target::Device;
 use warploom_apps::operators::{Operator, operators};
 
-use super::families::{FAMILY_TITLES, Family, MOST, of_rows, overall};
+use super::families::{Family, MOST, family_table, of_rows, overall};
 use super::file_stem;
-use super::networks::{NETWORK_TITLES, Summed, sums};
+use super::networks::{Summed, network_table, sums};
 use crate::date;
 use crate::error::Error;
-use crate::report::{self, Format};
+use crate::report::{self, Declared as _, Format};
 use crate::show;
 use crate::sizes::Sizes;
 use crate::suite::anchors::{LibraryTime, LibraryTimes};
-use crate::suite::timed::{self, Timed, times, us, write_files};
-use crate::table::{self, Align};
+use crate::suite::timed::{self, Timed, times, us, verdict, write_results};
+use crate::table::{Table, dash};
 
-const SCHEMA: &str = "warploom.operators/1";
+const SCHEMA: &str = Report::NAME;
 
-/// The result of one row.
-#[derive(Clone, Deserialize, Serialize)]
-pub(crate) struct Row {
-    pub(crate) family: String,
-    pub(crate) name: String,
-    pub(crate) shape: String,
-    pub(crate) sizes: Sizes,
-    /// A product and a sum of it count as two.
-    operations: f64,
-    #[serde(flatten)]
-    pub(crate) timed: Timed,
-    pub(crate) library: LibraryTime,
-    /// The best time of a library without tensor cores, divided by ours.
-    pub(crate) ratio: Option<f64>,
+report! {
+    /// The result of one row.
+    #[derive(Clone, Deserialize)]
+    pub(crate) struct Row = "operator" {
+        pub(crate) family: String, "the family that it is averaged in";
+        pub(crate) name: String, "the name";
+        pub(crate) shape: String, "the sizes as a text; name and shape together are unique";
+        pub(crate) sizes: Sizes, "the sizes of its definition by name";
+        operations: f64, "arithmetic operations; a product and a sum of it count as two";
+        #[serde(flatten)]
+        pub(crate) timed: Timed, "its schedule and times; `floor_us` is `null` if only parts of the inputs are read";
+        pub(crate) library: LibraryTime, "the times of `--compare`";
+        pub(crate) ratio: Option<f64>, "the better of `fp32_us` and `compiled_us`, divided by `min_us`";
+    }
+
+    /// The results of all rows.
+    #[derive(Deserialize)]
+    pub(crate) struct Report = "warploom.operators/1" {
+        pub(crate) mode: String, "`one-shot`, `top5`, `autotune`, `manual` or `default`";
+        pub(crate) device: String, "the GPU";
+        pub(crate) versions: Vec<String>, "the program, the compiler and the driver";
+        seed: u64, "the seed of all random choices";
+        pub(crate) command: String, "the command line of the run, the last one if there were several";
+        pub(crate) date: String, "its date, as in 2026-01-31";
+        pub(crate) libraries_of: Option<String>, "the GPU that the times of `--compare` were measured on";
+        pub(crate) mean_ratio: Option<f64>, "geometric mean over the families";
+        pub(crate) rows: Vec<Row>, "the rows, in the order of the set";
+        pub(crate) families: Vec<Family>, "the families that have rows";
+        pub(crate) networks: Vec<Summed>, "whole networks";
+    }
 }
-
-/// The results of all rows.
-#[derive(Deserialize, Serialize)]
-pub(crate) struct Report {
-    pub(crate) mode: String,
-    pub(crate) device: String,
-    pub(crate) versions: Vec<String>,
-    seed: u64,
-    /// The command line of the run, the last one if there were several.
-    pub(crate) command: String,
-    /// Its date, as 2026-01-31.
-    pub(crate) date: String,
-    /// The device that the times of libraries were measured on.
-    pub(crate) libraries_of: Option<String>,
-    /// The geometric mean over families.
-    pub(crate) mean_ratio: Option<f64>,
-    pub(crate) rows: Vec<Row>,
-    pub(crate) families: Vec<Family>,
-    pub(crate) networks: Vec<Summed>,
-}
-
-pub(crate) const TITLES: [(&str, Align); 14] = [
-    ("row", Align::Left),
-    ("minimum us", Align::Right),
-    ("median us", Align::Right),
-    ("predicted us", Align::Right),
-    ("TFLOPS", Align::Right),
-    ("library us", Align::Right),
-    ("ratio", Align::Right),
-    ("TF32 us", Align::Right),
-    ("of the floor", Align::Right),
-    ("kernels", Align::Right),
-    ("registers", Align::Right),
-    ("spilled bytes", Align::Right),
-    ("search s", Align::Right),
-    ("check", Align::Left),
-];
 
 impl Row {
     pub fn new(operator: &Operator, sizes: Sizes, mut timed: Timed) -> Row {
@@ -107,33 +86,36 @@ impl Row {
         self.ratio = self.library.best_us().zip(self.timed.min_us).map(|(other, own)| other / own);
     }
 
-    /// The cells of its table row, under [`TITLES`].
-    pub(crate) fn cells(&self) -> Vec<String> {
-        let Row { timed, library, .. } = self;
-        let tflops = timed.min_us.filter(|_| self.operations > 0.0).map(|us| self.operations / us / 1e6);
-        vec![
-            self.title(),
-            us(timed.min_us),
-            us(timed.median_us),
-            timed.predicted(),
-            tflops.map_or("-".to_owned(), |rate| format!("{rate:.2}")),
-            us(library.best_us()),
-            times(self.ratio),
-            us(library.tf32_us),
-            timed.of_the_floor(),
-            timed.kernels.to_string(),
-            timed.most_registers(),
-            timed.spilled_bytes.to_string(),
-            format!("{:.1}", timed.search_seconds),
-            timed.check().to_owned(),
-        ]
+    /// Billions of operations in a thousandth of a second.
+    fn tflops(&self) -> Option<f64> {
+        self.timed.min_us.filter(|_| self.operations > 0.0).map(|us| self.operations / us / 1e6)
     }
 }
 
+/// The table of rows.
+pub(crate) fn table(rows: &[Row]) -> Table {
+    Table::of(rows)
+        .left("row", Row::title)
+        .right("minimum us", |row| us(row.timed.min_us))
+        .right("median us", |row| us(row.timed.median_us))
+        .right("predicted us", |row| row.timed.predicted())
+        .right("TFLOPS", |row| dash(row.tflops().map(|rate| format!("{rate:.2}"))))
+        .right("library us", |row| us(row.library.best_us()))
+        .right("ratio", |row| times(row.ratio))
+        .right("TF32 us", |row| us(row.library.tf32_us))
+        .right("of the floor", |row| row.timed.of_the_floor())
+        .right("kernels", |row| row.timed.kernels.to_string())
+        .right("registers", |row| row.timed.most_registers())
+        .right("spilled bytes", |row| row.timed.spilled_bytes.to_string())
+        .right("search s", |row| format!("{:.1}", row.timed.search_seconds))
+        .left("check", |row| row.timed.check().to_owned())
+        .done()
+}
+
 impl Report {
-    pub fn new(mode: &str, device: &Device, versions: &[String], seed: u64) -> Report {
+    pub fn new(mode: String, device: &Device, versions: &[String], seed: u64) -> Report {
         Report {
-            mode: mode.to_owned(),
+            mode,
             device: device.name.clone(),
             versions: versions.to_vec(),
             seed,
@@ -217,43 +199,29 @@ impl Report {
     }
 
     pub fn print(&self, format: Format, markdown: bool, out: &mut dyn Write) -> Result<(), Error> {
-        report::in_form(out, (format, markdown), SCHEMA, self, [Report::text, Report::markdown])
+        report::in_form(out, (format, markdown), self, [Report::text, Report::markdown])
     }
 
     /// Writes the results and the schedules to a folder.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
-        let mut json = Vec::new();
-        report::json(&mut json, SCHEMA, self)?;
-        let name = |extension: &str| Report::file_name(&self.mode, extension);
-        let mut files = vec![(name("json"), json), (name("md"), self.markdown().into_bytes())];
-        for row in self.rows.iter().filter(|row| !row.timed.schedule.is_empty()) {
-            let schedule = row.timed.schedule.clone().into_bytes();
-            files.push((format!("{}.schedule", file_stem(&row.title())), schedule));
-        }
-        write_files(folder, files)
+        let schedules = self.rows.iter().map(|row| (file_stem(&row.title()), &row.timed));
+        write_results(folder, &format!("operators-{}", self.mode), (self, self.markdown()), schedules)
     }
 
     /// Returns an error if a row has no valid schedule.
     pub fn verdict(&self) -> Result<(), Error> {
-        let failed: Vec<String> = self.rows.iter().filter(|row| !row.timed.is_ok()).map(Row::title).collect();
-        match failed.is_empty() {
-            true => Ok(()),
-            false => Err(Error::Operators {
-                failed: failed.len(),
-                count: self.rows.len(),
-                names: failed.join(", "),
-            }),
-        }
+        let failed = self.rows.iter().filter(|row| !row.timed.is_ok()).map(Row::title);
+        verdict("operators", self.rows.len(), &failed.collect::<Vec<_>>())
     }
 
     fn text(&self) -> String {
-        let [rows, families, networks] = self.tables(table::whole);
+        let [rows, families, networks] = self.tables().map(|table| table.text());
         let Report { mode, device, date, .. } = self;
         format!("{mode} on {device}, {date}\n\n{rows}\n{families}\n{networks}{}", self.tail())
     }
 
     fn markdown(&self) -> String {
-        let [rows, families, networks] = self.tables(table::markdown);
+        let [rows, families, networks] = self.tables().map(|table| table.markdown());
         let Report { mode, command, versions, device, date, .. } = self;
         let versions = versions.join(", ");
         format!(
@@ -264,11 +232,8 @@ impl Report {
     }
 
     /// The tables of rows, families and networks.
-    fn tables(&self, table: impl Fn(&[(&'static str, Align)], &[Vec<String>]) -> String) -> [String; 3] {
-        let rows: Vec<Vec<String>> = self.rows.iter().map(Row::cells).collect();
-        let families: Vec<Vec<String>> = self.families.iter().map(Family::cells).collect();
-        let networks: Vec<Vec<String>> = self.networks.iter().map(Summed::cells).collect();
-        [table(&TITLES, &rows), table(&FAMILY_TITLES, &families), table(&NETWORK_TITLES, &networks)]
+    pub(crate) fn tables(&self) -> [Table; 3] {
+        [table(&self.rows), family_table(&self.families), network_table(&self.networks)]
     }
 
     fn tail(&self) -> String {

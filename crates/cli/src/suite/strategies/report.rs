@@ -3,51 +3,49 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use warploom::target::Device;
 use warploom::tune::compare::{Apart, Comparison, Curve, Mean, Subject};
 use warploom_report::geometric_mean;
 
 use crate::error::Error;
-use crate::report::{self, Format};
+use crate::report::{self, Declared as _, Format};
 use crate::show;
-use crate::suite::timed::{times, write_files};
-use crate::table::{self, Align};
+use crate::suite::timed::{times, verdict, write_results};
+use crate::table::Table;
 
-pub(crate) const SCHEMA: &str = "warploom.strategies/1";
+pub(crate) const SCHEMA: &str = Report::NAME;
 
 /// The strategy that others are compared with.
 const BASE: &str = "random";
 
-/// The results of all runs.
-#[derive(Deserialize, Serialize)]
-pub(crate) struct Report {
-    pub(crate) versions: Vec<String>,
-    /// The command line of the run.
-    pub(crate) command: String,
-    /// The day on which times were measured, as 2026-01-31; the last, if there were several.
-    pub(crate) date: String,
-    #[serde(flatten)]
-    pub(crate) comparison: Comparison,
-    /// All strategies relative to [`BASE`]; empty if that is not among them.
-    pub(crate) relative: Vec<Relative>,
-}
+report! {
+    /// The results of all runs.
+    #[derive(Deserialize)]
+    pub(crate) struct Report = "warploom.strategies/1" {
+        pub(crate) versions: Vec<String>, "the program, the compiler and the driver";
+        pub(crate) command: String, "the command line of the run";
+        pub(crate) date: String, "its date, as in 2026-01-31";
+        #[serde(flatten)]
+        pub(crate) comparison: Comparison, "the runs";
+        pub(crate) relative: Vec<Relative>, "the strategies relative to `random`; empty if that is not among them";
+    }
 
-/// The speed of what a strategy finds, relative to [`BASE`].
-#[derive(Deserialize, Serialize)]
-pub(crate) struct Relative {
-    pub(crate) strategy: String,
-    pub(crate) at: Vec<Speed>,
-}
+    /// The speed of what a strategy finds, relative to [`BASE`].
+    #[derive(Deserialize)]
+    pub(crate) struct Relative = "relative strategy" {
+        pub(crate) strategy: String, "its name";
+        pub(crate) at: Vec<Speed>, "after the same numbers of trials";
+    }
 
-/// A relative speed after a number of trials.
-#[derive(Deserialize, Serialize)]
-pub(crate) struct Speed {
-    trials: usize,
-    /// The geometric mean over subjects; above 1, the strategy is better.
-    speed: Option<f64>,
-    /// Number of subjects where both have valid times.
-    subjects: usize,
+    /// A relative speed after a number of trials.
+    #[derive(Deserialize)]
+    pub(crate) struct Speed = "relative speed" {
+        trials: usize, "after so many trials";
+        speed: Option<f64>,
+            "the mean of `random` divided by that of the strategy, as a geometric mean over subjects; above 1, the strategy is better";
+        subjects: usize, "the subjects where both have valid times";
+    }
 }
 
 impl Report {
@@ -92,15 +90,12 @@ impl Report {
     }
 
     pub fn print(&self, format: Format, markdown: bool, out: &mut dyn Write) -> Result<(), Error> {
-        report::in_form(out, (format, markdown), SCHEMA, self, [Report::text, Report::markdown])
+        report::in_form(out, (format, markdown), self, [Report::text, Report::markdown])
     }
 
     /// Writes the results to a folder.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
-        let mut json = Vec::new();
-        report::json(&mut json, SCHEMA, self)?;
-        let files = [("strategies.json", json), ("strategies.md", self.markdown().into_bytes())];
-        write_files(folder, files.map(|(name, content)| (name.to_owned(), content)).to_vec())
+        write_results(folder, "strategies", (self, self.markdown()), std::iter::empty())
     }
 
     /// Returns an error if nothing valid was found for a subject.
@@ -110,17 +105,8 @@ impl Report {
             let runs = subject.strategies.iter().flat_map(|compared| &compared.runs);
             !runs.into_iter().all(|run| run.best_us.is_empty())
         };
-        let failed: Vec<&str> = subjects
-            .iter()
-            .filter(|subject| !found(subject))
-            .map(|subject| subject.subject.as_str())
-            .collect();
-        match failed.is_empty() {
-            true => Ok(()),
-            false => {
-                Err(Error::Suite { failed: failed.len(), count: subjects.len(), names: failed.join(", ") })
-            }
-        }
+        let failed = subjects.iter().filter(|subject| !found(subject)).map(|subject| subject.subject.clone());
+        verdict("apps", subjects.len(), &failed.collect::<Vec<_>>())
     }
 
     /// What the tables show, in a sentence.
@@ -135,30 +121,23 @@ impl Report {
     }
 
     fn text(&self) -> String {
-        let titles = titles(&self.comparison);
-        let titles: Vec<(&str, Align)> =
-            titles.iter().map(|(title, align)| (title.as_str(), *align)).collect();
         let subject = |subject: &Subject| {
-            let table = table::whole(&titles, &cells(subject, |_| false));
             let notes: String = notes(subject).iter().map(|note| format!("{note}\n")).collect();
-            format!("\n{}\n{table}{notes}", subject.subject)
+            format!("\n{}\n{}{notes}", subject.subject, self.table(subject, |_| false).text())
         };
         let subjects: String = self.comparison.subjects.iter().map(subject).collect();
-        let relative = self.relative_to_base(|rows| table::whole(&titles, rows));
+        let relative = self.relative_to_base(|table| table.text());
         format!("{}\n{}\n{subjects}{relative}", self.head(), self.caption())
     }
 
     fn markdown(&self) -> String {
-        let titles = titles(&self.comparison);
-        let titles: Vec<(&str, Align)> =
-            titles.iter().map(|(title, align)| (title.as_str(), *align)).collect();
         let subject = |subject: &Subject| {
-            let rows = cells(subject, |mean| is_best(subject, mean));
+            let table = self.table(subject, |mean| is_best(subject, mean)).markdown();
             let notes: String = notes(subject).iter().map(|note| format!("\n{note}\n")).collect();
-            format!("\n## {}\n\n{}{notes}", subject.subject, table::markdown(&titles, &rows))
+            format!("\n## {}\n\n{table}{notes}", subject.subject)
         };
         let subjects: String = self.comparison.subjects.iter().map(subject).collect();
-        let relative = self.relative_to_base(|rows| format!("\n{}", table::markdown(&titles, rows)));
+        let relative = self.relative_to_base(|table| format!("\n{}", table.markdown()));
         let (versions, command) = (self.versions.join(", "), &self.command);
         format!(
             "# Strategies\n\n{}, {versions}.\n\nCommand: `{command}`.\n\n{} The best mean is in bold.\n{subjects}{relative}",
@@ -167,17 +146,39 @@ impl Report {
         )
     }
 
+    /// The table of a subject. What is `bold` is marked as Markdown does it.
+    pub(crate) fn table(&self, subject: &Subject, bold: impl Fn(&Mean) -> bool) -> Table {
+        let mut table = Table::of(&subject.strategies).left("strategy", |compared| compared.strategy.clone());
+        for (number, trials) in self.comparison.steps().into_iter().enumerate() {
+            table = table.right(&format!("after {trials}"), |compared| {
+                let Some(mean) = compared.at.get(number) else { return String::new() };
+                let cell = cell(mean, compared.runs.len());
+                if bold(mean) { format!("**{cell}**") } else { cell }
+            });
+        }
+        table.done()
+    }
+
+    /// The table of relative speeds.
+    pub(crate) fn speeds(&self) -> Table {
+        let mut table = Table::of(&self.relative).left("strategy", |relative| relative.strategy.clone());
+        for (number, trials) in self.comparison.steps().into_iter().enumerate() {
+            let speed = |relative: &Relative| times(relative.at.get(number).and_then(|at| at.speed));
+            table = table.right(&format!("after {trials}"), speed);
+        }
+        table.done()
+    }
+
     fn head(&self) -> String {
         let Comparison { device, trials, .. } = &self.comparison;
         format!("strategies with {} on {device}, {}", show::count(*trials, "trial"), self.date)
     }
 
     /// The table relative to [`BASE`] under its heading; nothing if there is none.
-    fn relative_to_base(&self, table: impl Fn(&[Vec<String>]) -> String) -> String {
-        let rows = speed_cells(&self.relative);
-        match rows.is_empty() {
+    fn relative_to_base(&self, shown: impl Fn(&Table) -> String) -> String {
+        match self.relative.is_empty() {
             true => String::new(),
-            false => format!("\n{}\n{}", self.about_speeds(), table(&rows)),
+            false => format!("\n{}\n{}", self.about_speeds(), shown(&self.speeds())),
         }
     }
 
@@ -186,25 +187,6 @@ impl Report {
         let subjects = show::count(self.comparison.subjects.len(), "subject");
         format!("Speed relative to `{BASE}`, geometric mean over {subjects}; higher is better.")
     }
-}
-
-/// The columns of all tables.
-pub(crate) fn titles(comparison: &Comparison) -> Vec<(String, Align)> {
-    let after = |trials: usize| (format!("after {trials}"), Align::Right);
-    let first = ("strategy".to_owned(), Align::Left);
-    std::iter::once(first).chain(comparison.steps().into_iter().map(after)).collect()
-}
-
-/// The rows of a subject's table. What is `bold` is marked as Markdown does it.
-pub(crate) fn cells(subject: &Subject, bold: impl Fn(&Mean) -> bool) -> Vec<Vec<String>> {
-    let row = |compared: &warploom::tune::compare::Compared| {
-        let cell = |mean: &Mean| match bold(mean) {
-            true => format!("**{}**", cell(mean, compared.runs.len())),
-            false => cell(mean, compared.runs.len()),
-        };
-        std::iter::once(compared.strategy.clone()).chain(compared.at.iter().map(cell)).collect()
-    };
-    subject.strategies.iter().map(row).collect()
 }
 
 /// What is known beyond the times of a subject: the best that there is, and how sure the order of the best two is.
@@ -229,14 +211,6 @@ fn apart(Apart { best, second, trials, seeds, needed }: &Apart) -> String {
             )
         }
     }
-}
-
-/// The rows of the table of relative speeds.
-pub(crate) fn speed_cells(relative: &[Relative]) -> Vec<Vec<String>> {
-    let row = |Relative { strategy, at }: &Relative| {
-        std::iter::once(strategy.clone()).chain(at.iter().map(|speed| times(speed.speed))).collect()
-    };
-    relative.iter().map(row).collect()
 }
 
 /// A mean with its deviation, and how many seeds have a valid time if not all of the runs have.
@@ -314,7 +288,7 @@ mod tests {
 
     #[test]
     fn speeds_are_means_over_subjects() {
-        let rows = speed_cells(&report().relative);
+        let rows = report().speeds().rows;
         // 9 / 4 and 1; then 2 and 1.
         assert_eq!(rows, [["random", "1.00x", "1.00x"], ["opevo", "1.50x", "1.41x"]]);
         let mut alone = Report::new(&Device::preset("h200").unwrap(), &[], "2026-11-17".into(), 50);

@@ -51,7 +51,7 @@ fn mutated_files_are_read_or_refused() {
 fn try_format(name: &str) {
     let folder = memory_folder();
     let mut process = Command::new(env::current_exe().unwrap());
-    process.args(["mutations::one_format", "--exact", "--ignored", "--nocapture"]);
+    process.args(["tests::mutations::one_format", "--exact", "--ignored", "--nocapture"]);
     let output = process.env(FORMAT, name).env(FOLDER, folder.path()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
@@ -60,7 +60,7 @@ fn try_format(name: &str) {
         panic!("{name}: {}; the input is {}\n{said}\n{errors}", output.status, kept.display());
     }
     let summary = said.lines().find(|line| line.contains(" inputs, ")).expect("it says what it did");
-    println!("{}", summary.trim_start_matches("test mutations::one_format ... "));
+    println!("{}", summary.trim_start_matches("test tests::mutations::one_format ... "));
 }
 
 /// A folder in memory if the system has one, because a million files are written to it.
