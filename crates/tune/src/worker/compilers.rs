@@ -8,7 +8,7 @@ use warploom_target::{Device, Program};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::process::{Broken, Process};
-use super::protocol::{self, Request, Response};
+use super::protocol::{self, Description, Request, Response};
 use super::{Assignment, Fake, Patience, Role, WorkerError, WorkerProgram};
 use crate::measure::{Compiled, Failure, by_parts};
 
@@ -97,7 +97,8 @@ impl Compilers {
     }
 
     fn compile_part(&self, program: &Program) -> Result<Compiled, Failure> {
-        let request = Request::Compile { program: program.clone(), device: Box::new(self.device.clone()) };
+        let request =
+            Request::Compile { program: program.clone(), device: Description(Box::new(self.device.clone())) };
         let key = protocol::frame(&request).map(|message| xxh3_128(&message));
         let key = key.map_err(|error| Failure::Refused(error.to_string()))?;
         if let Some(compiled) = lock(&self.known).compiled.get(&key) {

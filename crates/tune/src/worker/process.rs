@@ -156,7 +156,7 @@ impl Process {
                 if protocol != PROTOCOL || found != version() {
                     return Err(WorkerError::Version { program: name, found });
                 }
-                process.device = device.map(|device| *device);
+                process.device = device.map(|device| *device.0);
                 return Ok(process);
             }
             Ok(Response::Unable(why)) => return Err(WorkerError::Unable(why)),

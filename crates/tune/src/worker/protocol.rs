@@ -14,7 +14,7 @@ use crate::measure::{Compiled, Failure, Timed};
 use crate::sample::Sizes;
 
 /// Version of the messages; raise it with every change.
-pub(super) const PROTOCOL: u32 = 2;
+pub(super) const PROTOCOL: u32 = 3;
 
 /// Every message starts with this, so that other data is detected at once, whatever length it
 /// appears to have.
@@ -26,7 +26,7 @@ const HEAD: usize = 12;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
     /// Compile a program for a device.
-    Compile { program: Program, device: Box<Device> },
+    Compile { program: Program, device: Description },
     /// Store some bytes of an input for the next subject. The first of them starts an input.
     Input { starts: bool, part: Bytes },
     /// Store a subject under a number, with the inputs that were sent before it.
@@ -37,6 +37,25 @@ pub(super) enum Request {
     Time { subject: u64, program: Program, timing: TimingOptions },
     /// Run a program once on a subject.
     Run { subject: u64, program: Program },
+}
+
+/// A device in a message, as the text of its file: that leaves out what a device does not say, which the binary form cannot.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(super) struct Description(pub Box<Device>);
+
+impl TryFrom<String> for Description {
+    type Error = serde_json::Error;
+
+    fn try_from(text: String) -> Result<Description, serde_json::Error> {
+        serde_json::from_str(&text).map(Description)
+    }
+}
+
+impl From<Description> for String {
+    fn from(description: Description) -> String {
+        serde_json::to_string(&description.0).unwrap_or_default()
+    }
 }
 
 /// A subject in a message, without its inputs, which may be too large for one.
@@ -54,7 +73,7 @@ pub(super) enum Response {
     Hello {
         protocol: u32,
         version: String,
-        device: Option<Box<Device>>,
+        device: Option<Description>,
     },
     /// The worker cannot work, with the reason.
     Unable(String),
@@ -113,6 +132,7 @@ pub(super) fn read<T: DeserializeOwned>(from: &mut dyn Read) -> io::Result<Optio
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use warploom_target::Features;
 
     use super::*;
 
@@ -132,6 +152,22 @@ mod tests {
         assert!(matches!(read::<Response>(&mut from), Ok(None)));
         let torn = frame(&outputs()).expect("it fits");
         assert!(matches!(read::<Response>(&mut &torn[..20]), Ok(None)));
+    }
+
+    /// Devices of files, with and without features of their own.
+    #[test]
+    fn devices_come_through() {
+        let preset = Device::preset("h200").expect("it is known");
+        let features = Features { async_copies: false, ..preset.features() };
+        for device in [Device { features: Some(features), ..preset.clone() }, preset] {
+            let described = Some(Description(Box::new(device.clone())));
+            let hello = Response::Hello { protocol: PROTOCOL, version: "1".to_owned(), device: described };
+            let message = frame(&hello).expect("it fits");
+            let Ok(Some(Response::Hello { device: Some(read), .. })) = read(&mut message.as_slice()) else {
+                panic!("no hello")
+            };
+            assert_eq!(*read.0, device);
+        }
     }
 
     /// The checksum is valid, but the message declares a text or an output of 2^60 bytes.

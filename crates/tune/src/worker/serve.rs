@@ -14,7 +14,7 @@ use warploom_target::{Device, Program};
 
 use super::bytes::Bytes;
 use super::process::version;
-use super::protocol::{self, PROTOCOL, Request, Response, SubjectMessage};
+use super::protocol::{self, Description, PROTOCOL, Request, Response, SubjectMessage};
 use super::{Assignment, Role};
 use crate::measure::{Compiled, Failure, GpuMachine, Machine, Subject, compile_here};
 
@@ -68,7 +68,7 @@ fn answer(response: &Response) -> io::Result<()> {
 }
 
 fn hello(device: Option<Device>) -> io::Result<()> {
-    let device = device.map(Box::new);
+    let device = device.map(|device| Description(Box::new(device)));
     answer(&Response::Hello { protocol: PROTOCOL, version: version().to_owned(), device })
 }
 
@@ -83,7 +83,7 @@ fn compile_all(
     hello(None)?;
     for request in requests {
         let compiled = match request {
-            Request::Compile { program, device } => compile(&program, &device),
+            Request::Compile { program, device } => compile(&program, &device.0),
             _ => Err(Failure::Refused("this worker compiles".to_owned())),
         };
         answer(&Response::Compiled(compiled))?;
