@@ -90,7 +90,12 @@ fn block(kernel: &Kernel, body: &[Stmt], depth: usize, to: &mut String) {
                 _ = writeln!(to, "{indent}}}");
             }
             Stmt::Barrier => _ = writeln!(to, "{indent}barrier();"),
-            other => panic!("the language has no {other:?}"),
+            Stmt::Shuffle { .. }
+            | Stmt::Copy { .. }
+            | Stmt::Vector { .. }
+            | Stmt::Commit
+            | Stmt::Wait(_)
+            | Stmt::Atomic { .. } => panic!("the language has no {stmt:?}"),
         }
     }
 }

@@ -12,6 +12,7 @@ use warploom_schedule::Schedule;
 use warploom_target::program::Code;
 
 use crate::file::Kind;
+use crate::predicted::{features, neighbours};
 use crate::print::plan_text;
 use crate::subjects::Subject;
 
@@ -57,10 +58,13 @@ fn of_schedule(problem: &Problem, input: &str, kind: Kind) -> Result<String, Ans
         }
         (planned, _) => planned.map_err(BuildError::from)?,
     };
-    match of_program(&build_planned(&planned, Options::default())?, kind) {
-        Some(text) => text,
-        None if kind == Kind::Plan => Ok(plan_text(&planned.problem, &planned.plan)),
-        None => Err(AnswerError::Legal(expected)),
+    match kind {
+        Kind::ParseErrors | Kind::Violations => Err(AnswerError::Legal(expected)),
+        Kind::Plan => Ok(plan_text(&planned.problem, &planned.plan)),
+        Kind::Features => Ok(features(&planned)),
+        Kind::Neighbours => Ok(neighbours(&planned)),
+        _ => of_program(&build_planned(&planned, Options::default())?, kind)
+            .ok_or(AnswerError::Legal(expected))?,
     }
 }
 
@@ -68,7 +72,7 @@ fn of_schedule(problem: &Problem, input: &str, kind: Kind) -> Result<String, Ans
 fn of_program(program: &Program, kind: Kind) -> Option<Result<String, AnswerError>> {
     let [checking, timing] = [Build::Checking, Build::Timing].map(|build| move || kernels(program, build));
     match kind {
-        Kind::ParseErrors | Kind::Violations | Kind::Plan => None,
+        Kind::ParseErrors | Kind::Violations | Kind::Plan | Kind::Features | Kind::Neighbours => None,
         Kind::Cuda if checking() == timing() => Some(Ok(timing())),
         Kind::Cuda => Some(Err(AnswerError::BuildsDiffer)),
         Kind::CudaTiming => Some(Ok(timing())),

@@ -38,6 +38,10 @@ pub enum Kind {
     ParseErrors,
     Violations,
     Plan,
+    /// What the cost model is told of each kernel.
+    Features,
+    /// The schedules that differ from this one by a small change, which the search tries.
+    Neighbours,
     /// The text of the kernels in both builds.
     Cuda,
     CudaTiming,
@@ -49,10 +53,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [(&'static str, Kind); 8] = [
+    const ALL: [(&'static str, Kind); 10] = [
         ("parse errors", Kind::ParseErrors),
         ("violations", Kind::Violations),
         ("plan", Kind::Plan),
+        ("features", Kind::Features),
+        ("neighbours", Kind::Neighbours),
         ("cuda", Kind::Cuda),
         ("cuda timing", Kind::CudaTiming),
         ("cuda checking", Kind::CudaChecking),

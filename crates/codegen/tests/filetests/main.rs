@@ -25,6 +25,8 @@
 //! | `parse errors` | why the schedule cannot be read |
 //! | `violations` | every rule that it breaks |
 //! | `plan` | kernels, allocations, nests with their axes, loops and barriers (`print.rs`) |
+//! | `features` | what the cost model is told: per kernel, and for each stage what a block counts (`predicted.rs`) |
+//! | `neighbours` | the lines of each schedule that the search tries next from this one |
 //! | `cuda` | the CUDA text of the kernels in both builds; `cuda timing` and `cuda checking` where they differ |
 //! | `helpers` | the functions that the kernels of the checking build call |
 //! | `description` | what a runtime is told of the program |
@@ -40,6 +42,7 @@
 mod answer;
 mod args;
 mod file;
+mod predicted;
 mod print;
 mod run;
 mod selftests;
