@@ -139,7 +139,7 @@ impl<'p> ScheduleBuilder<'p> {
     ///
     /// # Errors
     /// All names and sizes that could not be resolved. The rules are not checked here; see
-    /// [`Problem::check`](warploom_plan::Problem::check).
+    /// `Problem::check`.
     pub fn build(self) -> Result<Schedule, ScheduleErrors> {
         if self.faults.is_empty() {
             return Ok(self.schedule);

@@ -75,7 +75,7 @@ pub fn item_hash(item: &RootItem, depth: i32) -> u64 {
 }
 
 /// The hash of a whole kernel and of the inlined Funcs that it computes, in order: a key for anything
-/// that depends only on these. [`Problem::inlined_in`](warploom_plan::Problem::inlined_in) returns
+/// that depends only on these. `Problem::inlined_in` returns
 /// those Funcs.
 pub fn kernel_hash<'a>(item: &RootItem, inlined: impl IntoIterator<Item = &'a FuncId>) -> u64 {
     combined_hash([item_hash(item, FULL_DEPTH)], inlined, FULL_DEPTH)

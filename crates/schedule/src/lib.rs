@@ -14,7 +14,6 @@
 //! - An [`Edge`] connects a node to a stage that reads it.
 //! - An [`AccessMap`] describes how the indices of an access move with the loops of the stage: one exact
 //!   [`Rational`] per index and loop, or unknown.
-//! - [`Features`] count the operations and accesses of a stage at one point.
 //!
 //! ```
 //! use warploom_lang::*;

@@ -19,7 +19,7 @@ impl Schedule {
     /// Parses the text form that [`Schedule::to_text`] writes.
     ///
     /// Column alignment is free; `#` starts a comment; a line that ends in a comma continues on the next line, if that
-    /// is indented further. The rules are not checked here; see [`Problem::check`](warploom_plan::Problem::check).
+    /// is indented further. The rules are not checked here; see `Problem::check`.
     ///
     /// # Errors
     /// All faults in the text, each with its line.

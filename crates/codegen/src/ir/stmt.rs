@@ -19,7 +19,7 @@ pub enum Stmt {
         var: VarId,
         /// What every lane offers.
         value: NodeId,
-        /// The lane to read from, an `i32` below [`WARP`]. Each lane may read from another one.
+        /// The lane to read from, an `i32` below [`WARP`](super::WARP). Each lane may read from another one.
         lane: NodeId,
     },
     /// Writes an element.
@@ -75,7 +75,7 @@ pub enum Stmt {
         var: VarId,
         /// The number of iterations, at least 1.
         count: u32,
-        /// The [`Scalar`] of the kernel that holds the number of iterations, which is at most `count`.
+        /// The [`Scalar`](super::Scalar) of the kernel that holds the number of iterations, which is at most `count`.
         limit: Option<u32>,
         /// Whether the loop is unrolled.
         unrolled: bool,
