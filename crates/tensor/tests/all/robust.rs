@@ -60,7 +60,7 @@ fn a_million_mutated_texts_do_no_harm() {
     assert!(read > count / 20, "only {read} of {count} texts were still programs");
 }
 
-/// The best of three attempts, because the machine may be busy.
+/// One of ten attempts must be in time, because the machine may be busy.
 fn in_a_second(what: &str, text: &str) {
     let attempt = || {
         let start = Instant::now();
@@ -70,8 +70,14 @@ fn in_a_second(what: &str, text: &str) {
         }
         start.elapsed()
     };
-    let best = (0..3).map(|_| attempt()).min().unwrap();
-    assert!(best < Duration::from_secs(1), "{what}: {best:?}");
+    let mut best = Duration::MAX;
+    for _ in 0..10 {
+        best = best.min(attempt());
+        if best < Duration::from_secs(1) {
+            return;
+        }
+    }
+    panic!("{what}: {best:?}");
 }
 
 #[test]
