@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::ops::{AddAssign, BitOr};
 
 use serde::{Deserialize, Serialize};
+use warploom_plan::body::Memory;
 use warploom_schedule::{KernelNumbers, Nest, NestNumbers, NodeId, StageId};
 
 use crate::schema::StageFeatures;
@@ -29,17 +30,6 @@ pub struct StageRow {
     pub nest: usize,
     /// The stage's features, in the units of the schema.
     pub features: StageFeatures,
-}
-
-/// The memory that an array is in.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Memory {
-    /// Global memory, shared by all blocks.
-    Global,
-    /// Shared memory, with one copy per block.
-    Shared,
-    /// Registers or local memory, with one copy per thread.
-    Thread,
 }
 
 /// Accesses of one kind to one array, in one full block.

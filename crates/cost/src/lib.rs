@@ -17,8 +17,9 @@ mod schema;
 
 pub use analytic::{Analytic, Constants, Parts};
 pub use features::Featurizer;
-pub use kernel::{ArrayTraffic, KernelFeatures, Memory, NewDecisions, RowSource, StageRow, Traffic};
+pub use kernel::{ArrayTraffic, KernelFeatures, NewDecisions, RowSource, StageRow, Traffic};
 pub use model::{Basis, Chosen, CostModel, Term, Terms, choose};
 pub use network::{KernelInputs, Network, RowInputs, SCHEMA_VERSION, Weights, WeightsError, schema_hash};
 pub use range::{Band, Range, Ranges};
 pub use schema::{FEATURES, Feature, StageFeatures};
+pub use warploom_plan::body::Memory;

@@ -5,7 +5,7 @@ use warploom_lang::ir::NodeKind;
 use warploom_schedule::StageRef;
 
 use crate::ids::{LoopId, NestId};
-use crate::plan::{Body, LoopIds, NestPlan, Plan, Stepped};
+use crate::plan::{LoopIds, NestPlan, Plan, Sequence, Stepped};
 use crate::problem::Problem;
 use crate::problem::flow::Read;
 use crate::reach::symbol::Symbol;
@@ -37,7 +37,7 @@ impl Plan {
     }
 
     /// What each slice runs, if the loops that start with this one copy ahead.
-    pub fn slice_body<'b, T: Copy>(&self, first: LoopId, mut body: Body<'b, T>) -> Body<'b, T> {
+    pub fn slice_body<'b, T: Copy>(&self, first: LoopId, mut body: Sequence<'b, T>) -> Sequence<'b, T> {
         let path = &self.loops[first].path;
         while let Some(Stepped::Loop(id, inner)) = body.into_iter().next()
             && self.loops[id].path == *path

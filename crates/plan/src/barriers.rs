@@ -10,7 +10,7 @@ use warploom_lang::Id;
 use warploom_schedule::{NodeId, NodeSet};
 
 use crate::ids::{KernelId, LoopId, NestId};
-use crate::plan::{Body, NestPlan, Plan, Stepped};
+use crate::plan::{NestPlan, Plan, Sequence, Stepped};
 
 /// The barriers in one block of a kernel.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -118,7 +118,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Runs items in order; `since` is the memory accessed since the last barrier.
-    fn between(&mut self, items: Body<'_, NestId>, since: &mut Touched) -> Part {
+    fn between(&mut self, items: Sequence<'_, NestId>, since: &mut Touched) -> Part {
         let mut all = Part::default();
         for item in items {
             let part = match item {
@@ -158,7 +158,7 @@ impl Walk<'_> {
         }
     }
 
-    fn over(&mut self, id: LoopId, body: Body<'_, NestId>, since: &mut Touched) -> Part {
+    fn over(&mut self, id: LoopId, body: Sequence<'_, NestId>, since: &mut Touched) -> Part {
         let count = self.plan.loops[id].count;
         if count <= 1 {
             return self.between(body, since);
@@ -189,7 +189,7 @@ impl Walk<'_> {
         &mut self,
         id: LoopId,
         ahead: &[NestId],
-        body: Body<'_, NestId>,
+        body: Sequence<'_, NestId>,
         since: &mut Touched,
     ) -> Part {
         let mut first = Touched::default();

@@ -15,6 +15,7 @@
 //! | `allocate` | arrays in shared memory and in registers |
 //! | `barriers` | where threads wait for each other |
 //! | `ahead`, `lanes`, `rows`, `warps` | copies ahead of time, registers shared by lanes, rows, exchange in a warp |
+//! | `body` | what one block of a kernel does, as data: axes, arrays, accesses |
 //! | `legality` | the rules of schedules |
 //! | `default`, `random` | schedules to start from |
 //! | `coverage` | which decisions a set of schedules has seen |
@@ -23,6 +24,7 @@ mod ahead;
 mod allocate;
 mod axes;
 mod barriers;
+pub mod body;
 mod coverage;
 mod default;
 mod footprint;
@@ -49,7 +51,7 @@ pub use ids::{KernelId, LoopId, NestId};
 pub use legality::rule::{Rule, Side};
 pub use legality::violation::Violation;
 pub use legality::{ASYNC_DEPTHS, MAX_PRIVATE_BYTES, SMALL_EXTENT};
-pub use plan::{Body, KernelPlan, LoopIds, LoopPlan, NestPlan, Plan, Stepped, Steps};
+pub use plan::{KernelPlan, LoopIds, LoopPlan, NestPlan, Plan, Sequence, Stepped, Steps};
 pub use planned::{PlanError, Planned};
 pub use problem::{AtomicUpdate, Problem, RewrittenError};
 pub use random::{MAX_SIZE, MAX_WORK, size, work};

@@ -149,16 +149,16 @@ pub enum Stepped<'a, T> {
     /// Runs a kernel or nest.
     Run(T),
     /// Runs a loop, with the body of one iteration.
-    Loop(LoopId, Body<'a, T>),
+    Loop(LoopId, Sequence<'a, T>),
 }
 
 /// The steps of one loop iteration, or of a whole block or program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Body<'a, T>(&'a [Step<T>]);
+pub struct Sequence<'a, T>(&'a [Step<T>]);
 
 impl Plan {
     /// The items that nests compute or copy in a body.
-    pub fn items_in(&self, body: Body<'_, NestId>) -> Vec<Item> {
+    pub fn items_in(&self, body: Sequence<'_, NestId>) -> Vec<Item> {
         let mut items = Vec::new();
         for step in body {
             match step {
@@ -177,12 +177,12 @@ impl Plan {
 
 impl<T: Copy> Steps<T> {
     /// The whole sequence.
-    pub fn body(&self) -> Body<'_, T> {
-        Body(&self.0)
+    pub fn body(&self) -> Sequence<'_, T> {
+        Sequence(&self.0)
     }
 }
 
-impl<'a, T: Copy> Iterator for Body<'a, T> {
+impl<'a, T: Copy> Iterator for Sequence<'a, T> {
     type Item = Stepped<'a, T>;
 
     fn next(&mut self) -> Option<Stepped<'a, T>> {
@@ -191,7 +191,7 @@ impl<'a, T: Copy> Iterator for Body<'a, T> {
             Step::Run(what) => (Stepped::Run(what), rest),
             Step::Loop(id, length) => {
                 let (body, rest) = rest.split_at(length);
-                (Stepped::Loop(id, Body(body)), rest)
+                (Stepped::Loop(id, Sequence(body)), rest)
             }
         };
         self.0 = rest;

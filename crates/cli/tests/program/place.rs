@@ -48,9 +48,9 @@ impl Place {
         command
     }
 
-    /// The object that a run with `--json` prints.
+    /// The object that a run with `--json` prints. Without progress, which a busy machine would make visible.
     pub fn json(&self, arguments: &str) -> Json {
-        let ran = self.run(arguments);
+        let ran = self.run_with(arguments.split_whitespace().chain(["--quiet"]));
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{arguments}");
         serde_json::from_str(&ran.out).unwrap()
     }

@@ -7,7 +7,7 @@
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
-use warploom_plan::{Body, LoopId, NestId, NestPlan, Symbol};
+use warploom_plan::{LoopId, NestId, NestPlan, Sequence, Symbol};
 use warploom_schedule::{Item, LoopKind};
 
 use crate::ir::{Leaf, NodeId, NodeKind, Place, Space, Stmt, every_stmt};
@@ -43,7 +43,7 @@ impl KernelLowering<'_> {
         &mut self,
         id: LoopId,
         nests: Vec<NestId>,
-        body: Body<'_, NestId>,
+        body: Sequence<'_, NestId>,
     ) -> Result<Vec<Stmt>, LowerError> {
         let plan = self.context.plan;
         let loops = plan.ahead_of(&plan.nests[nests[0]]).to_vec();

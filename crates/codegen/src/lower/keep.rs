@@ -5,7 +5,7 @@
 
 use ahash::AHashMap;
 use warploom_lang::Type;
-use warploom_plan::{Body, MOST_KEPT, NestId};
+use warploom_plan::{MOST_KEPT, NestId, Sequence};
 
 use crate::ir::{Array, ArrayId, KernelNode, Leaf, NodeId, NodeKind, Space, Stmt, VarId};
 use crate::lower::nesting::Nesting;
@@ -26,7 +26,7 @@ pub(crate) struct Keeping {
 
 impl KernelLowering<'_> {
     /// Begins the outermost loop of a block, unless threads do not wait for each other before it. Returns whether it did.
-    pub fn begin_keeping(&mut self, body: Body<'_, NestId>, waits: bool) -> bool {
+    pub fn begin_keeping(&mut self, body: Sequence<'_, NestId>, waits: bool) -> bool {
         if self.keeping.is_some() || !waits {
             return false;
         }

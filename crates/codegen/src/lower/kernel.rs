@@ -5,7 +5,7 @@ use warploom_lang::affine::Interval;
 use warploom_lang::dynamic::Formula;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{IdVec, Type};
-use warploom_plan::{Body, LoopId, NestId, Stepped, Symbol};
+use warploom_plan::{LoopId, NestId, Sequence, Stepped, Symbol};
 use warploom_schedule::{Item, Tile};
 use warploom_target::Device;
 
@@ -101,7 +101,7 @@ impl KernelLowering<'_> {
     }
 
     /// Lowers items in order.
-    pub fn items(&mut self, body: Body<'_, NestId>) -> Result<Vec<Stmt>, LowerError> {
+    pub fn items(&mut self, body: Sequence<'_, NestId>) -> Result<Vec<Stmt>, LowerError> {
         let outside = self.local.clone();
         let mut stmts = Vec::new();
         for item in body {
@@ -137,7 +137,7 @@ impl KernelLowering<'_> {
     }
 
     /// A loop over a part of the block's body.
-    fn over(&mut self, id: LoopId, body: Body<'_, NestId>) -> Result<Vec<Stmt>, LowerError> {
+    fn over(&mut self, id: LoopId, body: Sequence<'_, NestId>) -> Result<Vec<Stmt>, LowerError> {
         let count = self.context.plan.loops[id].count;
         if count <= 1 {
             return self.items(body);

@@ -57,7 +57,7 @@ mod vector;
 mod versions;
 
 use tracing::debug_span;
-use warploom_plan::{Body, Plan, Problem, Stepped};
+use warploom_plan::{Plan, Problem, Sequence, Stepped};
 use warploom_schedule::{Item, LoopKind};
 
 use crate::ir::{Launch, Program};
@@ -118,7 +118,7 @@ fn lowered(
 /// Lowers kernels and launches them in order.
 fn launches(
     context: &Context<'_>,
-    body: Body<'_, warploom_plan::KernelId>,
+    body: Sequence<'_, warploom_plan::KernelId>,
     kernels: &mut Kernels,
 ) -> Result<Vec<Launch>, LowerError> {
     let mut made = Vec::new();

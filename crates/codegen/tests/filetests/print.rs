@@ -8,8 +8,8 @@
 use warploom_lang::FuncId;
 use warploom_lang::ir::{copy_name, stage_name};
 use warploom_plan::{
-    Allocation, Axis, AxisKind, Barriers, Body, KernelId, LoopId, LoopPlan, NestId, Plan, Problem, Stepped,
-    strides as dense,
+    Allocation, Axis, AxisKind, Barriers, KernelId, LoopId, LoopPlan, NestId, Plan, Problem, Sequence,
+    Stepped, strides as dense,
 };
 use warploom_schedule::{Item, LoopKind, ReductionTile, Storage};
 
@@ -38,7 +38,7 @@ impl Printer<'_> {
         self.depth -= 1;
     }
 
-    fn launches(&mut self, body: Body<'_, KernelId>) {
+    fn launches(&mut self, body: Sequence<'_, KernelId>) {
         for step in body {
             match step {
                 Stepped::Run(kernel) => self.kernel(kernel),
@@ -108,7 +108,7 @@ impl Printer<'_> {
         self.line(&format!("array {name}: {storage} {shape}, {bytes} bytes"));
     }
 
-    fn block(&mut self, body: Body<'_, NestId>, barriers: &Barriers) {
+    fn block(&mut self, body: Sequence<'_, NestId>, barriers: &Barriers) {
         for step in body {
             match step {
                 Stepped::Run(nest) => {

@@ -1,19 +1,17 @@
 //! Atomics of a stage: how many, and how many of them meet at one element.
 
-use crate::features::arrays::Access;
+use warploom_plan::body::{AccessKind, Memory, Moves, Part};
+
 use crate::features::block::Block;
-use crate::features::row::{Work, all};
-use crate::features::traffic::{Moves, Place};
-use crate::kernel::Memory;
 use crate::schema::StageFeatures;
 
-impl Block<'_, '_> {
+impl Block<'_> {
     /// Fills in the atomics of a stage that updates its points by them. It has no stores.
-    pub fn atomics(&mut self, work: &Work<'_>, own: &Place, features: &mut StageFeatures) {
-        let warp = i64::from(self.items.problem.device().threads.warp);
-        for group in work.flat.stores.iter().filter(|_| work.is_atomic()) {
-            let moves = Moves::new(work.walk, group);
-            let traffic = self.count(work, group, &moves, own, all, Access::Atomic);
+    pub fn atomics(&self, part: &Part<'_>, features: &mut StageFeatures) {
+        let (own, warp) = (part.own(), i64::from(self.problem.device().threads.warp));
+        for access in part.accesses.iter().filter(|access| access.kind == AccessKind::Atomic) {
+            let moves = Moves::new(&part.walk, part.group(access));
+            let traffic = self.count(part, access, &moves).0;
             features.atomic_requests_per_block += traffic.requests;
             if own.memory == Memory::Shared {
                 let turns = traffic.requests * lanes_on_one_element(&moves, warp);

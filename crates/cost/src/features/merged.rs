@@ -1,10 +1,7 @@
 //! Accesses that the points of a thread share: equal ones are merged, loop-invariant ones hoisted.
 
 use smallvec::SmallVec;
-
-use crate::features::flatten::{Flat, InlinedWork};
-use crate::features::traffic::Moves;
-use crate::features::walk::{AxisKind, Walk};
+use warploom_plan::body::{AxisKind, Flat, InlinedWork, Moves, Walk};
 
 /// The most values per group of accesses that are kept for the next points. With more, some are
 /// loaded again.
@@ -19,7 +16,7 @@ pub(crate) struct Merged {
     pub share: f64,
 }
 
-pub(crate) fn merged(moves: &Moves<'_>, keep: fn(AxisKind) -> bool) -> Merged {
+pub(crate) fn merged(moves: &Moves<'_>, keep: impl Fn(AxisKind) -> bool) -> Merged {
     let walk = moves.walk;
     let axes = || walk.around.axes.iter().enumerate().skip(walk.own_axes).filter(|(_, axis)| keep(axis.kind));
     let unrolled: f64 =

@@ -1,12 +1,8 @@
 //! The footprint of a stage's reads in a thread, in a run of its nest, in a block and in a launch.
 
 use smallvec::SmallVec;
+use warploom_plan::body::{AxisKind, Group, Memory, Moves, Place};
 use warploom_schedule::NodeId;
-
-use crate::features::flatten::Group;
-use crate::features::traffic::{Moves, Place};
-use crate::features::walk::AxisKind;
-use crate::kernel::Memory;
 
 /// The scope over which a footprint is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

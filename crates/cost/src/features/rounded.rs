@@ -1,26 +1,20 @@
 //! Transactions of accesses whose indices are rounded: requests are simulated, or a sample of them.
 
 use smallvec::SmallVec;
+use warploom_plan::body::{AxisId, AxisKind, Linear, Moves, Place, WARP, quotient};
 
-use crate::features::traffic::{Moves, Place};
-use crate::features::walk::{AxisId, AxisKind, Linear};
-use crate::features::warps::{Transactions, Units, WARP, quotient};
+use crate::features::traffic::Counter;
+use crate::features::transactions::Transactions;
 
 /// The most requests per group that are simulated if indices are rounded. Beyond that, a sample
 /// stands for all.
 const MAX_REQUESTS: usize = 16;
 
-impl Moves<'_> {
+impl Counter<'_> {
     /// Sectors or wavefronts if indices are rounded. Simulates the requests, or a sample of them.
-    pub(super) fn rounded(
-        &self,
-        place: &Place,
-        units: Units,
-        keep: impl Fn(AxisKind) -> bool,
-        requests: f64,
-    ) -> f64 {
-        let (walk, group) = (self.walk, self.group);
-        let transactions = Transactions::new(place.memory, group.bytes, units);
+    pub(super) fn rounded(&self, keep: impl Fn(AxisKind) -> bool, requests: f64) -> f64 {
+        let Moves { walk, group, .. } = *self.moves;
+        let transactions = Transactions::new(self.place.memory, group.bytes, self.units);
         let case = &walk.cases[0];
         let axes: SmallVec<[(usize, i64, i64); 16]> = walk
             .around
@@ -38,7 +32,7 @@ impl Moves<'_> {
         let all = turns * (warps * origins) as f64;
         let sampled = all.min(MAX_REQUESTS as f64) as usize;
         let mut at: SmallVec<[i64; 16]> = SmallVec::from_elem(0, walk.around.axes.len());
-        let (mut cost, mut warp) = (0.0, RoundedWarp::new(self, place));
+        let (mut cost, mut warp) = (0.0, RoundedWarp::new(self.moves, self.place));
         for sample in 0..sampled {
             let number = (sample as f64 * all / sampled as f64) as i64;
             let origin = &group.origins[(number % origins) as usize];

@@ -1,19 +1,17 @@
 //! The features of one stage of a kernel.
 
 use smallvec::SmallVec;
-use warploom_lang::InputId;
-use warploom_schedule::{Item, Nest, NodeId, StageRef, Storage};
+use warploom_plan::body::{
+    Access, AccessKind, AxisKind, Flat, InlinedWork, Memory, Moves, Operations, Part, Place, Runs, Walk,
+};
+use warploom_schedule::{Item, NodeId, Source, StageRef, Storage};
 use warploom_target::Device;
 
-use crate::features::arrays::Access;
 use crate::features::block::Block;
-use crate::features::flatten::{Flat, Group, InlinedWork};
 use crate::features::merged::{Merged, merged, shared_by_points};
 use crate::features::reads::{Reads, Scope};
-use crate::features::registers::{Registers, Shared};
-use crate::features::traffic::{Moves, Place};
-use crate::features::walk::{AxisKind, Walk};
-use crate::kernel::{KernelFeatures, Memory, RowSource, Traffic};
+use crate::features::traffic::{Counter, vector_width};
+use crate::kernel::{KernelFeatures, Traffic};
 use crate::schema::StageFeatures;
 
 /// The most loaded values that are live at once. Beyond that, the compiler consumes the first ones
@@ -43,41 +41,6 @@ pub(crate) struct KernelShape {
     pub threads: i64,
 }
 
-/// A stage at its position in the kernel.
-#[derive(Clone, Copy)]
-pub(crate) struct Work<'w> {
-    pub source: RowSource,
-    pub node: NodeId,
-    pub walk: &'w Walk,
-    pub flat: &'w Flat,
-    /// Its nest; `None` for a Func in registers.
-    pub nest: Option<&'w Nest>,
-    /// Whether it accumulates its points in registers.
-    pub accumulates: bool,
-    /// Whether it keeps what it wrote last in a register.
-    pub carries: bool,
-    /// Whether the accesses of its unrolled points are vectors, where that is possible.
-    pub vector: bool,
-    /// Funcs in registers that can be read.
-    pub registers: &'w Registers<'w>,
-    /// How lanes share it, if they do.
-    pub lanes: Option<Shared<'w>>,
-    /// The input that is being copied, if the row is a copy.
-    pub input: Option<InputId>,
-}
-
-impl Work<'_> {
-    /// Whether it updates its points by atomics.
-    pub(super) fn is_atomic(&self) -> bool {
-        self.nest.is_some_and(|nest| nest.numbers.atomic)
-    }
-
-    /// Whether it copies asynchronously, if there is more than one slice to copy.
-    fn is_async(&self) -> bool {
-        self.nest.is_some_and(|nest| nest.numbers.depth.is_some())
-    }
-}
-
 /// The features of a stage and its register demand.
 pub(crate) struct Computed {
     pub features: StageFeatures,
@@ -103,47 +66,33 @@ pub(super) struct Totals {
     in_flight: f64,
 }
 
-/// Selects the axes inside a thread that run.
-pub(super) type Keep = fn(AxisKind) -> bool;
-
-/// Selects every axis.
-pub(super) fn all(_: AxisKind) -> bool {
-    true
-}
-
-/// Selects the axes over points, not over reductions.
-fn points(kind: AxisKind) -> bool {
-    !kind.reduces()
-}
-
-impl Block<'_, '_> {
+impl Block<'_> {
     /// Computes the features of a stage.
-    pub fn row(&mut self, work: &Work<'_>) -> Computed {
+    pub fn row(&mut self, part: &Part<'_>) -> Computed {
         let mut features = StageFeatures::default();
         let mut reads = Reads::default();
-        let own = self.own_place(work);
-        let loads = self.loads(work, &own, &mut reads);
-        self.atomics(work, &own, &mut features);
-        features.copied_slices = if self.copies_ahead(work) { self.slices(work) as f64 } else { 0.0 };
-        let stores = self.stores(work, &own);
-        self.volume(work, &own, &mut features);
-        self.parallelism(work, &mut features);
+        let loads = self.loads(part, &mut reads);
+        self.atomics(part, &mut features);
+        features.copied_slices = if part.copies_ahead() { part.slices as f64 } else { 0.0 };
+        let stores = self.stores(part);
+        self.volume(part, &mut features);
+        self.parallelism(part, &mut features);
         write_traffic(&loads, &stores, self.units_of_bytes(), &mut features);
-        write_reads(&reads, work.flat, &mut features);
+        write_reads(&reads, &part.flat, &mut features);
         let written_out = features.unrolled_loop_extent;
-        work.flat.work.operations.write(features.points_computed_total, &mut features);
-        features.index_operations = features.points_computed_total * index_operations(work);
-        features.code_nodes = work.flat.work.nodes * written_out;
-        if let RowSource::Stage(stage) = work.source {
-            features.expr_branching = f64::from(self.items.problem.dag().stages()[stage].branching);
+        write_operations(&part.flat.work.operations, features.points_computed_total, &mut features);
+        features.index_operations = features.points_computed_total * index_operations(part);
+        features.code_nodes = part.flat.work.nodes * written_out;
+        if let Some(stage) = part.stage() {
+            features.expr_branching = f64::from(self.problem.dag().stages()[stage].branching);
         }
-        let inlined = work.flat.inlined.iter().map(|inlined| inlined.work.nodes).sum::<f64>();
+        let inlined = part.flat.inlined.iter().map(|inlined| inlined.work.nodes).sum::<f64>();
         let nodes = features.code_nodes + inlined * written_out;
-        let bytes = self.items.problem.dag().nodes()[work.node].bytes_per_point as f64;
+        let bytes = self.problem.dag().nodes()[part.node].bytes_per_point as f64;
         let results = features.innermost_pure_loop_extent.min(written_out) * bytes / 4.0;
-        let held = if work.accumulates { results } else { results.min(MAX_RESULTS_IN_FLIGHT) };
-        let addresses = (2.0 * work.flat.loads.len() as f64).min(MAX_ADDRESSES);
-        let (shares, reused) = shared_by_points(work.flat, work.walk);
+        let held = if part.accumulates { results } else { results.min(MAX_RESULTS_IN_FLIGHT) };
+        let addresses = (2.0 * part.flat.loads.len() as f64).min(MAX_ADDRESSES);
+        let (shares, reused) = shared_by_points(&part.flat, &part.walk);
         let registers = held
             + (loads.in_flight / 2.0).min(MAX_LOADS_HELD)
             + addresses
@@ -152,131 +101,80 @@ impl Block<'_, '_> {
         Computed { features, reads, registers, nodes, shares }
     }
 
-    /// How many slices of what it computes exist at once.
-    fn slices(&self, work: &Work<'_>) -> i64 {
-        self.allocation(work.node).map_or(1, |(_, array)| array.slices)
-    }
-
-    /// Whether it copies asynchronously.
-    pub(super) fn copies_ahead(&self, work: &Work<'_>) -> bool {
-        work.is_async() && self.slices(work) > 1
-    }
-
-    /// The array that receives the stage's results.
-    pub(super) fn own_place(&self, work: &Work<'_>) -> Place {
-        match (work.input, self.allocation(work.node)) {
-            (Some(_), Some((_, allocation))) => self.in_block(allocation, work),
-            _ => self.place(work.node, work),
-        }
-    }
-
     fn units_of_bytes(&self) -> (f64, f64) {
-        let device = self.items.problem.device();
+        let device = self.problem.device();
         let wavefront = device.shared.banks * device.shared.bank_bytes;
         (f64::from(device.memory.sector_bytes), f64::from(wavefront))
     }
 
-    fn loads(&mut self, work: &Work<'_>, own: &Place, reads: &mut Reads) -> Totals {
+    fn loads(&mut self, part: &Part<'_>, reads: &mut Reads) -> Totals {
         let mut totals = Totals::default();
-        for group in &work.flat.loads {
-            let moves = Moves::new(work.walk, group);
-            if group.own && work.accumulates {
-                self.count_tile(work, group, &moves, own, &[(all, Access::Load)]);
-                continue;
+        for access in part.accesses.iter().filter(|access| access.kind != AccessKind::Begin) {
+            match access.kind {
+                AccessKind::Load => self.load(part, access, &mut totals, reads),
+                AccessKind::Update => {
+                    reads.add(part.group(access), &Moves::new(&part.walk, part.group(access)), part.own());
+                }
+                AccessKind::Begin | AccessKind::Store | AccessKind::Atomic => {}
             }
-            if group.own && work.is_atomic() {
-                reads.add(group, &moves, own);
-                continue;
-            }
-            if group.own && work.carries {
-                self.scanned_loads(work, group, own, &mut totals, reads);
-                continue;
-            }
-            let place =
-                if group.own && work.input.is_none() { own.clone() } else { self.place(group.node, work) };
-            if !group.own && self.is_in_warps(group.node) {
-                totals.add_shuffles(moves.traffic(&place, self.units, |kind| kind == AxisKind::Over, 1).0);
-            }
-            if self.keeps(work, group, &moves, &place) {
-                let once = work.walk.before_loops();
-                self.load(&Work { walk: &once, ..*work }, group, &place, all, &mut totals, reads);
-                continue;
-            }
-            self.load(work, group, &place, all, &mut totals, reads);
         }
-        self.exchanged(work, own, &mut totals);
-        if work.accumulates {
-            for group in &work.flat.stores {
-                let moves = Moves::new(work.walk, group);
-                let traffic = self.count(work, group, &moves, own, points, Access::Load);
-                totals.add(&moves, own, traffic, points);
-                reads.add(group, &moves, own);
-            }
+        self.exchanged(part, &mut totals);
+        for access in part.accesses.iter().filter(|access| access.kind == AccessKind::Begin) {
+            let moves = Moves::new(&part.walk, part.group(access));
+            let traffic = self.count(part, access, &moves).0;
+            totals.add(&moves, part.own(), traffic, access.runs);
+            reads.add(moves.group, &moves, part.own());
         }
         totals
     }
 
-    fn load(
-        &mut self,
-        work: &Work<'_>,
-        group: &Group,
-        place: &Place,
-        keep: Keep,
-        totals: &mut Totals,
-        reads: &mut Reads,
-    ) {
-        let moves = Moves::new(work.walk, group);
-        let traffic = self.count(work, group, &moves, place, keep, Access::Load);
-        totals.add(&moves, place, traffic, keep);
-        if place.memory == Memory::Thread && is_indexed(&moves, place) {
-            totals.local += traffic.requests;
-            self.note_indexed(group.node);
+    fn load(&mut self, part: &Part<'_>, access: &Access, totals: &mut Totals, reads: &mut Reads) {
+        let (group, place) = (part.group(access), &part.arrays[access.array]);
+        if access.shuffled {
+            let (moves, units) = (&Moves::new(&part.walk, group), self.units);
+            let each = Counter { moves, place, units }.traffic(|kind| kind == AxisKind::Over, &[]).0;
+            totals.add_shuffles(each);
         }
+        let moves = Moves::new(part.walk_of(access), group);
+        let traffic = self.count(part, access, &moves).0;
+        totals.add(&moves, place, traffic, access.runs);
+        self.count_indexed(&moves, place, traffic, totals);
         reads.add(group, &moves, place);
     }
 
-    /// The loads of a scan from its own Func. What it wrote last is in a register, and is loaded once per line.
-    fn scanned_loads(
-        &mut self,
-        work: &Work<'_>,
-        group: &Group,
-        own: &Place,
-        totals: &mut Totals,
-        reads: &mut Reads,
-    ) {
-        let variable = work.walk.vars.len() - 1;
-        let store = work.flat.stores.iter().find(|store| store.value == group.value);
-        let (previous, others) = store.map_or((None, None), |store| group.split_previous(store, variable));
-        if let Some(previous) = previous {
-            self.load(work, &previous, own, points, totals, reads);
-            let moves = Moves::new(work.walk, &previous);
-            let each: [(Keep, Access); 3] =
-                [(all, Access::Load), (all, Access::Store), (points, Access::Store)];
-            self.count_tile(work, &previous, &moves, own, &each);
+    fn stores(&mut self, part: &Part<'_>) -> Totals {
+        let mut totals = Totals::default();
+        for access in part.accesses.iter().filter(|access| access.kind == AccessKind::Store) {
+            let moves = Moves::new(&part.walk, part.group(access));
+            let traffic = self.count(part, access, &moves).0;
+            totals.add(&moves, part.own(), traffic, access.runs);
+            self.count_indexed(&moves, part.own(), traffic, &mut totals);
         }
-        if let Some(others) = others {
-            self.load(work, &others, own, all, totals, reads);
+        totals
+    }
+
+    /// The traffic of an access. Also returns whether every warp was analysed.
+    pub(super) fn count(&self, part: &Part<'_>, access: &Access, moves: &Moves<'_>) -> (Traffic, bool) {
+        let (place, units) = (&part.arrays[access.array], self.units);
+        Counter { moves, place, units }.traffic(|kind| access.runs.repeats(kind), &access.vectors)
+    }
+
+    /// Counts accesses to registers that are indexed by loop variables, and so are in memory.
+    fn count_indexed(&mut self, moves: &Moves<'_>, place: &Place, traffic: Traffic, totals: &mut Totals) {
+        if place.memory == Memory::Thread && is_indexed(moves, place) {
+            totals.local += traffic.requests;
+            self.note_indexed(moves.group.node);
         }
     }
 
-    fn stores(&mut self, work: &Work<'_>, own: &Place) -> Totals {
-        let mut totals = Totals::default();
-        for group in work.flat.stores.iter().filter(|_| !work.is_atomic()) {
-            let moves = Moves::new(work.walk, group);
-            let keep: Keep = if work.accumulates { points } else { all };
-            if work.accumulates {
-                let each: [(Keep, Access); 3] =
-                    [(all, Access::Store), (points, Access::Store), (points, Access::Load)];
-                self.count_tile(work, group, &moves, own, &each);
-            }
-            let traffic = self.count(work, group, &moves, own, keep, Access::Store);
-            totals.add(&moves, own, traffic, keep);
-            if own.memory == Memory::Thread && is_indexed(&moves, own) {
-                totals.local += traffic.requests;
-                self.note_indexed(group.node);
-            }
+    /// Counts what lanes get from each other beside computing it.
+    fn exchanged(&self, part: &Part<'_>, totals: &mut Totals) {
+        let Some(lanes) = &part.lanes else { return };
+        for group in &part.flat.stores {
+            let (moves, place, units) = (&Moves::new(part.everywhere(), group), part.own(), self.units);
+            let each = Counter { moves, place, units }.traffic(|_| true, &[]).0;
+            totals.add_shuffles(each.times(lanes.taken));
         }
-        totals
     }
 
     fn note_indexed(&mut self, node: NodeId) {
@@ -286,16 +184,16 @@ impl Block<'_, '_> {
     }
 
     /// Fills in the counts of realisations and points, the loop extents and the bytes.
-    fn volume(&self, work: &Work<'_>, own: &Place, features: &mut StageFeatures) {
-        let (walk, shape) = (work.walk, self.shape);
-        let dag = self.items.problem.dag();
-        let bytes = dag.nodes()[work.node].bytes_per_point as f64;
-        let is_root = work.nest.is_some_and(|nest| nest.storage.is_global());
-        let per_block: f64 = walk.cases.iter().map(|case| case.active * walk.turns(case, all)).sum();
-        let per_run = per_block / self.over;
-        let root = self.root_points(work);
+    fn volume(&self, part: &Part<'_>, features: &mut StageFeatures) {
+        let (walk, shape, own) = (&part.walk, self.shape, part.own());
+        let dag = self.problem.dag();
+        let bytes = dag.nodes()[part.node].bytes_per_point as f64;
+        let is_root = part.is_global();
+        let per_block: f64 = walk.cases.iter().map(|case| case.active * walk.turns(case, |_| true)).sum();
+        let per_run = per_block / part.over;
+        let root = self.root_points(part);
         features.num_realizations = if is_root { 1.0 } else { shape.launches * shape.blocks };
-        features.num_productions = shape.launches * shape.blocks * self.over;
+        features.num_productions = shape.launches * shape.blocks * part.over;
         features.points_computed_per_production = per_run;
         let total = per_run * features.num_productions;
         // A kernel's own stage computes every point once, even if the edge cuts off blocks.
@@ -314,9 +212,9 @@ impl Block<'_, '_> {
         let dims = own.extents.len();
         let box_of = |extents: &[i64]| extents.iter().map(|extent| *extent as f64).product::<f64>() * bytes;
         let computed = &walk.extents[..dims.min(walk.extents.len())];
-        let dense = dag.nodes()[work.node].storage_order.first().copied().unwrap_or(0);
+        let dense = dag.nodes()[part.node].storage_order.first().copied().unwrap_or(0);
         let line = |extents: &[i64]| extents.get(dense).map_or(1.0, |extent| *extent as f64) * bytes;
-        let region = self.root_extents(work.node);
+        let region = self.root_extents(part.node);
         features.bytes_at_realization = box_of(&own.extents);
         features.innermost_bytes_at_realization = line(&own.extents);
         features.bytes_at_production = box_of(computed);
@@ -337,7 +235,7 @@ impl Block<'_, '_> {
                 features.register_innermost_bytes_at_task = line(&own.extents);
             }
         }
-        self.working_sets(work, own, features);
+        self.working_sets(part, features);
     }
 
     /// Iterations of a flat loop.
@@ -345,15 +243,15 @@ impl Block<'_, '_> {
         ((walk.total + walk.threads - 1) / walk.threads) as f64
     }
 
-    fn working_sets(&self, work: &Work<'_>, own: &Place, features: &mut StageFeatures) {
-        let allocations = &self.plan.allocations;
+    fn working_sets(&self, part: &Part<'_>, features: &mut StageFeatures) {
+        let allocations = &self.kernel.allocations;
         let threads = self.shape.threads as f64;
         let bytes = |is: fn(Storage) -> bool| -> f64 {
             allocations.iter().filter(|own| is(own.storage)).map(|own| own.bytes as f64).sum()
         };
         let (shared, private) = (bytes(Storage::is_shared), bytes(Storage::is_private));
-        let nodes = self.items.problem.dag();
-        let held: f64 = work
+        let nodes = self.problem.dag();
+        let held: f64 = part
             .registers
             .iter()
             .map(|(func, own)| {
@@ -364,7 +262,7 @@ impl Block<'_, '_> {
         features.working_set = held * threads;
         features.working_set_at_task = shared + private * threads;
         features.working_set_at_production = shared + (private + held) * threads;
-        features.working_set_at_realization = match own.memory {
+        features.working_set_at_realization = match part.own().memory {
             Memory::Global => features.bytes_at_realization,
             _ => features.working_set_at_task,
         };
@@ -372,8 +270,7 @@ impl Block<'_, '_> {
     }
 
     fn root_extents(&self, node: NodeId) -> SmallVec<[i64; 4]> {
-        use warploom_schedule::Source;
-        let problem = self.items.problem;
+        let problem = self.problem;
         let region = match problem.dag().nodes()[node].source {
             Source::Input(input) => &problem.regions().inputs[input],
             Source::Func(func) => problem.stored(func),
@@ -382,25 +279,25 @@ impl Block<'_, '_> {
     }
 
     /// Points that the stage would compute at root.
-    fn root_points(&self, work: &Work<'_>) -> f64 {
-        let problem = self.items.problem;
-        let RowSource::Stage(stage) = work.source else {
-            return self.root_extents(work.node).iter().map(|extent| *extent as f64).product();
+    fn root_points(&self, part: &Part<'_>) -> f64 {
+        let problem = self.problem;
+        let Some(stage) = part.stage() else {
+            return self.root_extents(part.node).iter().map(|extent| *extent as f64).product();
         };
         let stage = &problem.dag().stages()[stage];
         let item = Item::Stage(StageRef { func: stage.func, stage: stage.number });
         stage.loops.iter().map(|of| problem.loop_range(item, of.kind).extent as f64).product()
     }
 
-    fn parallelism(&self, work: &Work<'_>, features: &mut StageFeatures) {
-        let (walk, shape) = (work.walk, self.shape);
-        let is_root = work.nest.is_some_and(|nest| nest.storage.is_global());
-        let device = self.items.problem.device();
+    fn parallelism(&self, part: &Part<'_>, features: &mut StageFeatures) {
+        let (walk, shape) = (&part.walk, self.shape);
+        let is_root = part.is_global();
+        let device = self.problem.device();
         let (warp, most) = (f64::from(device.threads.warp), f64::from(device.threads.per_block));
         let used = walk.total.min(shape.threads) as f64;
         let (mut active, mut lanes) = (0.0, 0.0);
         for case in &walk.cases {
-            let turns = walk.turns(case, all);
+            let turns = walk.turns(case, |_| true);
             active += case.active * turns;
             lanes += case.warps * turns * warp;
         }
@@ -420,7 +317,7 @@ impl Block<'_, '_> {
     /// points share values.
     pub fn inlined(&self, inlined: &InlinedWork, share: f64, consumer: &StageFeatures) -> StageFeatures {
         let (stage, work, times) = (inlined.stage, &inlined.work, inlined.times());
-        let problem = self.items.problem;
+        let problem = self.problem;
         let mut features = StageFeatures {
             inlined_calls: times * consumer.points_computed_total,
             points_computed_per_thread: times * consumer.points_computed_per_thread,
@@ -447,7 +344,7 @@ impl Block<'_, '_> {
         features.points_computed_minimum = points;
         features.bytes_at_root =
             points * problem.dag().nodes()[problem.dag().stages()[stage].node].bytes_per_point as f64;
-        work.operations.write(consumer.points_computed_total * share, &mut features);
+        write_operations(&work.operations, consumer.points_computed_total * share, &mut features);
         features
     }
 }
@@ -471,19 +368,19 @@ fn is_indexed(moves: &Moves<'_>, place: &Place) -> bool {
 }
 
 /// Operations that compute which point a thread is at.
-fn index_operations(work: &Work<'_>) -> f64 {
-    let is_flat = work.nest.is_some_and(|nest| nest.mapping.is_flat());
-    let digits = work.walk.digits.len().saturating_sub(1) as f64;
-    let guard = if is_flat || work.walk.guarded { GUARD_OPERATIONS } else { 0.0 };
+fn index_operations(part: &Part<'_>) -> f64 {
+    let is_flat = part.nest.is_some_and(|nest| nest.mapping.is_flat());
+    let digits = part.walk.digits.len().saturating_sub(1) as f64;
+    let guard = if is_flat || part.walk.guarded { GUARD_OPERATIONS } else { 0.0 };
     guard + if is_flat { digits * DIGIT_OPERATIONS } else { 0.0 }
 }
 
 impl Totals {
     /// Adds accesses, and what remains of them after equal ones are merged, loop-invariant ones
     /// hoisted and neighbouring ones combined into vector loads.
-    fn add(&mut self, moves: &Moves<'_>, place: &Place, traffic: Traffic, keep: fn(AxisKind) -> bool) {
-        let Merged { unique, share } = merged(moves, keep);
-        let share = share / moves.vector_width(place) as f64;
+    fn add(&mut self, moves: &Moves<'_>, place: &Place, traffic: Traffic, runs: Runs) {
+        let Merged { unique, share } = merged(moves, |kind| runs.repeats(kind));
+        let share = share / vector_width(moves, place) as f64;
         let merged = traffic.times(share);
         match place.memory {
             Memory::Global => {
@@ -504,6 +401,27 @@ impl Totals {
         let traffic = Traffic { wavefronts: traffic.requests, ..traffic };
         self.shared += traffic;
         self.merged_shared += traffic;
+    }
+}
+
+/// Writes the numbers of operations, multiplied by `times`.
+fn write_operations(operations: &Operations, times: f64, features: &mut StageFeatures) {
+    let slots = [
+        &mut features.f32_add,
+        &mut features.f32_mul,
+        &mut features.f32_div,
+        &mut features.f32_sqrt,
+        &mut features.f32_special,
+        &mut features.f32_compare,
+        &mut features.convert,
+        &mut features.select,
+        &mut features.int_add,
+        &mut features.int_mul,
+        &mut features.int_div,
+        &mut features.int_compare,
+    ];
+    for (slot, count) in slots.into_iter().zip(operations.0) {
+        *slot = count * times;
     }
 }
 

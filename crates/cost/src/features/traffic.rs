@@ -5,34 +5,15 @@ use std::cell::RefCell;
 use ahash::AHashMap;
 use smallvec::SmallVec;
 
-use crate::features::flatten::Group;
-use crate::features::form::bit;
-use crate::features::vectors::VECTOR_BYTES;
-use crate::features::vectors::Vector;
-use crate::features::walk::{Axis, AxisKind, Case, Linear, Walk};
-use crate::features::warps::{Lanes, MAX_PHASES, Transactions, Units, quotient};
-use crate::kernel::{Memory, Traffic};
+use warploom_plan::body::{
+    Axis, AxisKind, Case, Elements, Lanes, Memory, Moves, Place, VECTOR_BYTES, Vector, quotient,
+};
+
+use crate::features::transactions::{MAX_PHASES, Transactions, Units};
+use crate::kernel::Traffic;
 
 /// Expected number of words in the fullest of 32 banks if 32 threads access random words.
 const RANDOM_WAVEFRONTS: f64 = 3.5;
-
-/// The memory and layout of an array.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub memory: Memory,
-    /// The distance between neighbours in elements, one per dimension.
-    pub strides: SmallVec<[i64; 4]>,
-    /// The first index of each dimension.
-    pub base: SmallVec<[Linear; 4]>,
-    /// Extents of the array.
-    pub extents: SmallVec<[i64; 4]>,
-}
-
-impl Place {
-    pub fn elements(&self) -> f64 {
-        self.extents.iter().map(|extent| *extent as f64).product()
-    }
-}
 
 /// How often each phase (the alignment of an access relative to a sector or word) occurs.
 #[derive(Clone, Copy)]
@@ -152,121 +133,24 @@ impl Table {
     }
 }
 
-/// How the indices of a group change with the axes of a walk.
-pub(crate) struct Moves<'a> {
-    pub walk: &'a Walk,
-    pub group: &'a Group,
-    /// For each index and axis the change per step, times the index's denominator.
-    steps: SmallVec<[i64; 32]>,
-    /// The distance between the first and the last access along each index.
-    spreads: SmallVec<[i64; 4]>,
-    /// Whether a variable is itself rounded, so that the steps are approximate.
-    rounded: bool,
-    /// A bit mask of axes that change an index in an unknown way.
-    unknown: u64,
+/// Counts the transactions of the accesses of a group to an array.
+pub(crate) struct Counter<'m> {
+    pub moves: &'m Moves<'m>,
+    pub place: &'m Place,
+    pub units: Units,
 }
 
-impl<'a> Moves<'a> {
-    pub fn new(walk: &'a Walk, group: &'a Group) -> Moves<'a> {
-        let axes = walk.around.axes.len();
-        let mut steps: SmallVec<[i64; 32]> = SmallVec::from_elem(0, axes * group.rows.len());
-        let (mut rounded, mut unknown) = (false, 0);
-        for (row, steps) in group.rows.iter().zip(steps.chunks_mut(axes.max(1))) {
-            for (number, var) in walk.vars.iter().enumerate() {
-                if row.unknown & bit(number) != 0 {
-                    unknown |= var.steps.iter().fold(0, |mask, (axis, _)| mask | bit(*axis as usize));
-                }
-                let coef = row.coefs.get(number).copied().unwrap_or(0);
-                if coef == 0 {
-                    continue;
-                }
-                rounded |= var.den > 1;
-                for (axis, step) in &var.steps {
-                    steps[*axis as usize] += coef * step / var.den;
-                }
-            }
-        }
-        let spreads = (0..group.rows.len()).map(|row| group.spread(row)).collect();
-        Moves { walk, group, steps, spreads, rounded, unknown }
-    }
-
-    /// The change of an index per step of an axis, times the index's denominator.
-    pub fn step(&self, row: usize, axis: usize) -> i64 {
-        self.steps[row * self.walk.around.axes.len() + axis]
-    }
-
-    /// Whether an axis changes any index.
-    pub fn moves(&self, axis: usize) -> bool {
-        self.is_unknown(axis) || (0..self.group.rows.len()).any(|row| self.step(row, axis) != 0)
-    }
-
-    /// Whether an axis changes some index in an unknown way.
-    pub fn is_unknown(&self, axis: usize) -> bool {
-        self.unknown & bit(axis) != 0
-    }
-
-    /// Whether some index depends on the thread in an unknown way.
-    pub fn is_scattered(&self) -> bool {
-        let mut lanes = self.walk.digits.iter();
-        lanes.any(|(axis, _)| self.is_unknown(*axis as usize))
-    }
-
-    /// Whether the accessed elements are known exactly.
-    pub fn is_exact(&self) -> bool {
-        let whole = self.group.rows.iter().all(|row| row.den == 1);
-        self.group.is_exact() && whole && !self.rounded && self.unknown == 0
-    }
-
-    /// Whether all indices are in bounds, so that nothing is clamped.
-    pub fn stays_inside(&self, place: &Place) -> bool {
-        let axes = &self.walk.around.axes;
-        let vars: SmallVec<[(i64, i64); 6]> = self.walk.vars.iter().map(|var| var.range(axes)).collect();
-        self.group.rows.iter().enumerate().all(|(number, row)| {
-            let constants = || self.group.origins.iter().map(|origin| origin[number]);
-            let (mut low, mut high) = (constants().min().unwrap_or(0), constants().max().unwrap_or(0));
-            for (coef, (first, last)) in row.coefs.iter().zip(&vars) {
-                low += (coef * first).min(coef * last);
-                high += (coef * first).max(coef * last);
-            }
-            let (base, _) = place.base[number].range(axes);
-            base <= low && high < base + place.extents[number]
-        })
-    }
-
-    /// The number of values that an index takes over the selected axes, for all accesses of the
-    /// group together.
-    pub fn extent(&self, row: usize, keep: impl Fn(AxisKind) -> bool) -> f64 {
-        let axes = || self.walk.around.axes.iter().enumerate().filter(|(_, axis)| keep(axis.kind));
-        let (groups, others): (Vec<_>, Vec<_>) = axes().partition(|(_, axis)| axis.kind == AxisKind::Group);
-        let steps = |(number, axis): &(usize, &Axis)| self.step(row, *number).abs() * (axis.count - 1);
-        let moved: i64 = others.iter().map(steps).sum();
-        // Groups lie apart from each other.
-        let apart = groups.iter().filter(|group| steps(group) > 0).map(|(_, axis)| axis.count as f64);
-        self.extent_of(row, moved) * apart.product::<f64>()
-    }
-
-    /// The number of values that an index takes if its first access moves by `moved` steps.
-    #[inline]
-    pub fn extent_of(&self, row: usize, moved: i64) -> f64 {
-        (moved / self.group.rows[row].den + self.spreads[row] + 1) as f64
-    }
-
-    /// A bit mask of axes that change an index in an unknown way.
-    pub fn unknown_axes(&self) -> u64 {
-        self.unknown
-    }
-
-    /// The traffic of one full block, by vectors of at most `most` elements where that is possible. Of the axes inside a thread,
-    /// only those that pass `keep` run. Also returns whether every warp was analysed.
+impl Counter<'_> {
+    /// The traffic of one full block, by the vectors of each access if there are any. Of the axes inside a thread, only those that
+    /// pass `keep` run. Also returns whether every warp was analysed.
     pub fn traffic(
         &self,
-        place: &Place,
-        units: Units,
         keep: impl Fn(AxisKind) -> bool + Copy,
-        most: i64,
+        vectors: &[Option<Vector>],
     ) -> (Traffic, bool) {
         let mut traffic = Traffic::default();
-        let (walk, group) = (self.walk, self.group);
+        let Moves { walk, group, .. } = *self.moves;
+        let place = self.place;
         for case in walk.cases_of(keep) {
             let turns = walk.turns(case, keep) * group.count;
             traffic.elements += turns * case.active;
@@ -276,18 +160,17 @@ impl<'a> Moves<'a> {
         if place.memory == Memory::Thread {
             return (traffic, true);
         }
-        let (mut accesses, all) = match self.elements(place) {
-            Some(elements) if most == 1 => self.linear(&elements, place, units, keep, group.origins.iter()),
+        let (mut accesses, all) = match self.moves.elements(place) {
+            Some(elements) if vectors.is_empty() => self.linear(&elements, keep, group.origins.iter()),
             Some(elements) => {
-                let vectors = self.vectors(&elements, place, keep, most);
                 let parts: f64 = vectors.iter().map(|of| of.map_or(1.0, |of| 1.0 / of.width as f64)).sum();
                 traffic.requests *= parts / vectors.len().max(1) as f64;
-                self.in_vectors(&elements, place, units, keep, &vectors)
+                self.in_vectors(&elements, keep, vectors)
             }
-            None => (self.rounded(place, units, keep, traffic.requests), false),
+            None => (self.rounded(keep, traffic.requests), false),
         };
-        if self.is_scattered() {
-            accesses = (accesses * self.scattered(place, units, traffic)).sqrt();
+        if self.moves.is_scattered() {
+            accesses = (accesses * self.scattered(traffic)).sqrt();
         }
         match place.memory {
             Memory::Shared => traffic.wavefronts = accesses,
@@ -299,8 +182,9 @@ impl<'a> Moves<'a> {
     /// An upper bound on sectors or wavefronts for data-dependent accesses: every thread accesses a
     /// different place. Image data is smooth, so the actual number lies between this and the number
     /// if all threads accessed one place; the caller takes the geometric mean.
-    fn scattered(&self, place: &Place, units: Units, traffic: Traffic) -> f64 {
-        let bytes = place.elements() * self.group.bytes as f64;
+    fn scattered(&self, traffic: Traffic) -> f64 {
+        let (place, units) = (self.place, self.units);
+        let bytes = place.elements() * self.moves.group.bytes as f64;
         match place.memory {
             Memory::Shared => {
                 let whole = (bytes / (units.word * units.banks) as f64).ceil();
@@ -313,63 +197,10 @@ impl<'a> Moves<'a> {
         }
     }
 
-    /// The number of shared-memory elements per vector load, if neighbouring points are unrolled
-    /// and everything else keeps the alignment.
-    pub fn vector_width(&self, place: &Place) -> i64 {
-        if place.memory != Memory::Shared || self.group.count != 1.0 || self.is_scattered() {
-            return 1;
-        }
-        let (Some(elements), Some(origin)) = (self.elements(place), self.group.origins.first()) else {
-            return 1;
-        };
-        let constant: i64 = origin.iter().zip(&place.strides).map(|(at, stride)| at * stride).sum();
-        let start = elements.constant + constant;
-        let axes = || self.walk.around.axes.iter().enumerate().filter(|(_, axis)| axis.count > 1);
-        let widest = VECTOR_BYTES / self.group.bytes as i64;
-        let fits = |width: i64| {
-            let is_along = |(number, axis): &(usize, &Axis)| {
-                axis.kind.is_unrolled() && elements.steps[*number] == 1 && axis.count % width == 0
-            };
-            let others = axes().filter(|(number, _)| elements.steps[*number] != 1);
-            let mut steps = others.map(|(number, _)| elements.steps[number]);
-            axes().filter(is_along).count() == 1 && start % width == 0 && steps.all(|step| step % width == 0)
-        };
-        [4, 2].into_iter().find(|width| *width <= widest && fits(*width)).unwrap_or(1)
-    }
-
-    /// The element of the first access as a sum over axes, if nothing is rounded.
-    pub fn elements(&self, place: &Place) -> Option<Elements> {
-        let whole =
-            self.group.rows.iter().all(|row| row.den == 1) && place.base.iter().all(|base| base.den == 1);
-        if !whole || self.rounded {
-            return None;
-        }
-        let mut elements = Elements {
-            constant: 0,
-            steps: SmallVec::from_elem(0, self.walk.around.axes.len()),
-            vector: None,
-        };
-        for (number, (row, stride)) in self.group.rows.iter().zip(&place.strides).enumerate() {
-            let vars = self.walk.vars.iter().zip(&row.coefs);
-            let start: i64 = vars.map(|(var, coef)| coef * var.constant.div_euclid(var.den)).sum();
-            let base = &place.base[number];
-            elements.constant += stride * (start - base.constant);
-            for (axis, step) in elements.steps.iter_mut().enumerate() {
-                *step += stride * self.step(number, axis);
-            }
-            for (axis, step) in &base.steps {
-                elements.steps[*axis as usize] -= stride * step;
-            }
-        }
-        Some(elements)
-    }
-
     /// Sectors or wavefronts of accesses of which some are made by vectors: the sum over those of each width.
     fn in_vectors(
         &self,
         elements: &Elements,
-        place: &Place,
-        units: Units,
         keep: impl Fn(AxisKind) -> bool + Copy,
         vectors: &[Option<Vector>],
     ) -> (f64, bool) {
@@ -378,9 +209,9 @@ impl<'a> Moves<'a> {
         kinds.dedup();
         let (mut total, mut all) = (0.0, true);
         for vector in kinds {
-            let own = vectors.iter().zip(&self.group.origins).filter(|(own, _)| **own == vector);
+            let own = vectors.iter().zip(&self.moves.group.origins).filter(|(own, _)| **own == vector);
             let own = own.map(|(_, origin)| origin);
-            let (part, whole) = self.linear(&elements.by(vector), place, units, keep, own);
+            let (part, whole) = self.linear(&elements.by(vector), keep, own);
             total += part;
             all &= whole;
         }
@@ -392,14 +223,13 @@ impl<'a> Moves<'a> {
     fn linear<'o>(
         &self,
         elements: &Elements,
-        place: &Place,
-        units: Units,
         keep: impl Fn(AxisKind) -> bool + Copy,
         accesses: impl Iterator<Item = &'o SmallVec<[i64; 4]>>,
     ) -> (f64, bool) {
-        let (walk, group) = (self.walk, self.group);
+        let Moves { walk, group, .. } = *self.moves;
+        let place = self.place;
         let width = elements.vector.map_or(1, |vector| vector.width);
-        let transactions = Transactions::new(place.memory, group.bytes * width as usize, units);
+        let transactions = Transactions::new(place.memory, group.bytes * width as usize, self.units);
         let mut origins = Phases::new(transactions.phases);
         for origin in accesses {
             let offset: i64 = origin.iter().zip(&place.strides).map(|(at, stride)| at * stride).sum();
@@ -427,18 +257,18 @@ impl<'a> Moves<'a> {
         keep: &impl Fn(AxisKind) -> bool,
     ) -> Phases {
         let mut start = 0;
-        for (number, axis) in self.walk.around.axes.iter().enumerate() {
-            if axis.kind == AxisKind::Lane || !(keep(axis.kind) || number < self.walk.own_axes) {
+        for (number, axis) in self.moves.walk.around.axes.iter().enumerate() {
+            if axis.kind == AxisKind::Lane || !(keep(axis.kind) || number < self.moves.walk.own_axes) {
                 continue;
             }
-            let (first, mut count) = self.walk.span(case, number);
+            let (first, mut count) = self.moves.walk.span(case, number);
             if let Some(vector) = elements.vector.filter(|vector| vector.axis == number) {
                 count /= vector.width;
             }
             start += first * elements.steps[number];
             let weight = if axis.kind.is_outside() { 1.0 / count as f64 } else { 1.0 };
             phases.walk(elements.steps[number], count, weight);
-            if self.is_unknown(number) {
+            if self.moves.is_unknown(number) {
                 phases.spread();
             }
         }
@@ -447,23 +277,26 @@ impl<'a> Moves<'a> {
     }
 }
 
-/// An element as a sum over axes.
-#[derive(Clone)]
-pub(crate) struct Elements {
-    pub constant: i64,
-    /// The change per step of each axis; in vectors, if there are any.
-    pub steps: SmallVec<[i64; 16]>,
-    vector: Option<Vector>,
-}
-
-impl Elements {
-    /// The same with steps in vectors. All steps but that of the vector's axis are multiples of its width.
-    fn by(&self, vector: Option<Vector>) -> Elements {
-        let mut elements = Elements { vector, ..self.clone() };
-        if let Some(Vector { axis, width }) = vector {
-            elements.steps.iter_mut().for_each(|step| *step /= width);
-            elements.steps[axis] = 1;
-        }
-        elements
+/// The number of shared-memory elements per vector load, if neighbouring points are unrolled
+/// and everything else keeps the alignment.
+pub(crate) fn vector_width(moves: &Moves<'_>, place: &Place) -> i64 {
+    if place.memory != Memory::Shared || moves.group.count != 1.0 || moves.is_scattered() {
+        return 1;
     }
+    let (Some(elements), Some(origin)) = (moves.elements(place), moves.group.origins.first()) else {
+        return 1;
+    };
+    let constant: i64 = origin.iter().zip(&place.strides).map(|(at, stride)| at * stride).sum();
+    let start = elements.constant + constant;
+    let axes = || moves.walk.around.axes.iter().enumerate().filter(|(_, axis)| axis.count > 1);
+    let widest = VECTOR_BYTES / moves.group.bytes as i64;
+    let fits = |width: i64| {
+        let is_along = |(number, axis): &(usize, &Axis)| {
+            axis.kind.is_unrolled() && elements.steps[*number] == 1 && axis.count % width == 0
+        };
+        let others = axes().filter(|(number, _)| elements.steps[*number] != 1);
+        let mut steps = others.map(|(number, _)| elements.steps[number]);
+        axes().filter(is_along).count() == 1 && start % width == 0 && steps.all(|step| step % width == 0)
+    };
+    [4, 2].into_iter().find(|width| *width <= widest && fits(*width)).unwrap_or(1)
 }

@@ -95,10 +95,11 @@ fn predict(problem: &Problem, schedule: &Schedule) -> Vec<Prediction> {
     let (featurizer, mut predictions) = (Featurizer::new(problem), Vec::new());
     for item in &schedule.root {
         let plan = problem.plan_of(&schedule.inlined_set(), [item]);
-        let (blocks, features) = (featurizer.middle_block(&plan), featurizer.features(&plan));
-        for ((kernel, (numbers, arrays)), features) in plan.kernels.values().zip(blocks).zip(features) {
+        for ((id, kernel), features) in plan.kernels.iter().zip(featurizer.features(&plan)) {
+            let middle: Vec<i64> = kernel.blocks.iter().map(|blocks| (blocks - 1) / 2).collect();
+            let arrays = featurizer.traffic(&plan, id, &middle);
             if !arrays.is_empty() {
-                let block = block_of(&numbers, &kernel.blocks);
+                let block = block_of(&middle, &kernel.blocks);
                 predictions.push(Prediction { block, arrays, features });
             }
         }

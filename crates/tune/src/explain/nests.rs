@@ -5,7 +5,7 @@ use warploom_cost::{KernelFeatures, RowSource, StageRow, Term};
 use warploom_lang::FuncId;
 use warploom_lang::ir::copy_name;
 use warploom_plan::{
-    Allocation, Body, KernelPlan, LoopId, LoopPlan, NestFootprint, NestId, NestPlan, Stepped, ThreadLoop,
+    Allocation, KernelPlan, LoopId, LoopPlan, NestFootprint, NestId, NestPlan, Sequence, Stepped, ThreadLoop,
 };
 use warploom_schedule::{Item, LoopKind, Nest, Size, Tile};
 
@@ -13,7 +13,7 @@ use crate::explain::{Explainer, Line, LoopUse, Memory, Open, Traffic, times};
 
 impl Explainer<'_> {
     /// Adds the lines of a list of nests and loops.
-    pub(super) fn body(&self, body: Body<'_, NestId>, depth: usize, open: &mut Open<'_>) {
+    pub(super) fn body(&self, body: Sequence<'_, NestId>, depth: usize, open: &mut Open<'_>) {
         for item in body {
             match item {
                 Stepped::Run(nest) => self.nest(nest, depth, open),

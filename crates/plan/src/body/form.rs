@@ -37,43 +37,43 @@ pub(crate) fn tag_of(value: impl Hash) -> u64 {
 }
 
 impl Form {
-    pub fn constant(vars: usize, value: i64) -> Form {
+    pub(crate) fn constant(vars: usize, value: i64) -> Form {
         Form { coefs: SmallVec::from_elem(0, vars), constant: value, den: 1, unknown: 0, tag: 0 }
     }
 
-    pub fn variable(vars: usize, number: usize) -> Form {
+    pub(crate) fn variable(vars: usize, number: usize) -> Form {
         let mut form = Form::constant(vars, 0);
         form.coefs[number] = 1;
         form
     }
 
     /// A value that depends on some variables in an unknown way; `tag` identifies it.
-    pub fn opaque(vars: usize, moved_by: u64, tag: u64) -> Form {
+    pub(crate) fn opaque(vars: usize, moved_by: u64, tag: u64) -> Form {
         Form { unknown: moved_by, tag, ..Form::constant(vars, 0) }
     }
 
     /// The variables that the value depends on.
-    pub fn moved_by(&self) -> u64 {
+    pub(crate) fn moved_by(&self) -> u64 {
         let moving = self.coefs.iter().enumerate().filter(|(_, coef)| **coef != 0);
         moving.fold(self.unknown, |mask, (number, _)| mask | bit(number))
     }
 
     /// Whether it is a sum of variables, possibly rounded.
-    pub fn is_affine(&self) -> bool {
+    pub(crate) fn is_affine(&self) -> bool {
         self.tag == 0 && self.unknown == 0
     }
 
-    pub fn as_constant(&self) -> Option<i64> {
+    pub(crate) fn as_constant(&self) -> Option<i64> {
         (self.tag == 0 && self.moved_by() == 0).then(|| self.constant.div_euclid(self.den))
     }
 
     /// The smallest value of a sum of variables that lie between the given numbers.
-    pub fn least(&self, ranges: &[(i64, i64)]) -> i64 {
+    pub(crate) fn least(&self, ranges: &[(i64, i64)]) -> i64 {
         let terms = self.coefs.iter().zip(ranges).map(|(coef, (low, high))| (coef * low).min(coef * high));
         (self.constant + terms.sum::<i64>()).div_euclid(self.den)
     }
 
-    pub fn add(&self, other: &Form) -> Form {
+    pub(crate) fn add(&self, other: &Form) -> Form {
         let den = lcm(self.den, other.den).unwrap_or(i64::MAX);
         let (a, b) = (den / self.den, den / other.den);
         let exact = self.tag == 0 && other.tag == 0 && (self.den == 1 || other.den == 1);
@@ -92,7 +92,7 @@ impl Form {
         Form { coefs, constant, den, unknown, tag }.settled()
     }
 
-    pub fn scale(&self, factor: i64) -> Form {
+    pub(crate) fn scale(&self, factor: i64) -> Form {
         if factor == 0 {
             return Form::constant(self.coefs.len(), 0);
         }
@@ -110,7 +110,7 @@ impl Form {
     }
 
     /// The quotient by a positive number, rounded down.
-    pub fn floor_div(&self, divisor: i64) -> Form {
+    pub(crate) fn floor_div(&self, divisor: i64) -> Form {
         let tag = if self.tag == 0 { 0 } else { tag_of(("div", self, divisor)) };
         Form { den: self.den.saturating_mul(divisor), tag, ..self.clone() }.settled()
     }

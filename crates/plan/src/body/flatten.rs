@@ -7,10 +7,10 @@ use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{ExprId, FuncId, Pipeline, Range, Regions};
 use warploom_schedule::{Dag, NodeId, StageId};
 
-use crate::features::form::{Form, tag_of};
-use crate::features::live::Live;
-use crate::features::operations::Operations;
-use crate::features::value::Known;
+use crate::body::form::{Form, tag_of};
+use crate::body::live::Live;
+use crate::body::operations::Operations;
+use crate::body::value::Known;
 
 /// The most evaluations of inlined Funcs that are followed at one point. The others are counted but
 /// not analysed.
@@ -21,9 +21,12 @@ const MAX_ORIGINS: usize = 256;
 
 /// How an index of a group's accesses depends on the variables: a [`Form`] without its constant.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Motion {
+pub struct Motion {
+    /// One coefficient per variable.
     pub coefs: SmallVec<[i64; 6]>,
+    /// The divisor of the sum.
     pub den: i64,
+    /// A bit mask of variables that affect the index in a non-linear way.
     pub unknown: u64,
     /// Whether the linear form describes the index completely.
     pub exact: bool,
@@ -31,13 +34,16 @@ pub(crate) struct Motion {
 
 /// Accesses to one array that differ only by constants.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub struct Group {
+    /// The Func or input.
     pub node: NodeId,
+    /// The number of the tuple value.
     pub value: usize,
     /// Bytes per element.
     pub bytes: usize,
     /// Whether the array belongs to the stage's own Func.
     pub own: bool,
+    /// How each index depends on the variables.
     pub rows: SmallVec<[Motion; 4]>,
     /// The constants of each access.
     pub origins: Vec<SmallVec<[i64; 4]>>,
@@ -79,7 +85,7 @@ impl Group {
 
 /// A stage with some Funcs inlined into it, at one point.
 #[derive(Clone, Debug)]
-pub(crate) struct Flat {
+pub struct Flat {
     /// The groups of elements that it reads.
     pub loads: Vec<Group>,
     /// The groups of elements that it writes, one group per value.
@@ -91,7 +97,7 @@ pub(crate) struct Flat {
     /// Whether it reads constant tables.
     pub tables: bool,
     /// Sums that decide choices between reads: where none is negative, the stage does what it does away from the edges.
-    pub edges: Vec<Form>,
+    pub(crate) edges: Vec<Form>,
     /// Whether the stage runs at every point and its accesses were followed completely.
     pub exact: bool,
 }
@@ -116,7 +122,8 @@ impl Flat {
 /// The work of expressions at one point. Address computations are left out: their cost depends on
 /// how accesses are merged.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OwnWork {
+pub struct OwnWork {
+    /// Its operations by class.
     pub operations: Operations,
     /// Nodes of the expressions.
     pub nodes: f64,
@@ -141,7 +148,8 @@ impl OwnWork {
 
 /// A Func that is inlined into a stage, at one point of that stage.
 #[derive(Clone, Debug)]
-pub(crate) struct InlinedWork {
+pub struct InlinedWork {
+    /// The only stage of the Func.
     pub stage: StageId,
     /// The points at which it is evaluated, as if they were reads.
     pub places: Vec<Group>,
@@ -157,7 +165,7 @@ impl InlinedWork {
 }
 
 /// Flattens a stage.
-pub(crate) struct Flattening<'a> {
+pub struct Flattening<'a> {
     pub pipeline: &'a Pipeline,
     pub regions: &'a Regions,
     pub dag: &'a Dag,

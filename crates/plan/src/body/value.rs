@@ -7,7 +7,7 @@ use warploom_lang::ir::{Node, NodeKind};
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::{Range, Regions, Type};
 
-use crate::features::form::{Form, tag_of};
+use crate::body::form::{Form, tag_of};
 
 /// The number of points at which choices are evaluated. They lie inside the box of a stage's
 /// variables, away from its ends.
@@ -15,7 +15,7 @@ const PROBES: usize = 4;
 
 /// What is known about an expression as a function of a stage's variables.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub struct Known {
     pub form: Form,
     /// Its value at the probe points, unless it depends on image data.
     probes: Option<[i64; PROBES]>,

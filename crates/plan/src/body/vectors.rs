@@ -1,57 +1,20 @@
-//! Accesses of several adjacent elements at a time, as lowering makes them of the unrolled points of a nest.
+//! Accesses of several adjacent elements at a time, in the unrolled points of a nest.
 
 use smallvec::SmallVec;
 
-use crate::features::block::Block;
-use crate::features::flatten::Group;
-use crate::features::row::{Work, all};
-use crate::features::traffic::{Elements, Moves, Place};
-use crate::features::walk::AxisKind;
-use crate::kernel::Memory;
+use crate::body::moves::{Elements, Moves, Place};
+use crate::body::walk::AxisKind;
 
 /// Bytes of the longest vector, and so the most elements of one.
-pub(super) const VECTOR_BYTES: i64 = warploom_target::VECTOR_BYTES as i64;
+pub const VECTOR_BYTES: i64 = warploom_target::VECTOR_BYTES as i64;
 
 /// The innermost loop of a nest, and the elements of a vector along it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Vector {
+pub struct Vector {
+    /// The axis of the loop.
     pub axis: usize,
+    /// The number of elements.
     pub width: i64,
-}
-
-impl Work<'_> {
-    /// Whether accesses of a group can be made by vectors: nothing else in the loop accesses what it writes, and no
-    /// condition decides which points are computed.
-    fn has_vectors(&self, group: &Group) -> bool {
-        let reads_own = || self.flat.loads.iter().any(|load| load.own) && self.input.is_none();
-        self.vector && (!group.own || self.accumulates || !reads_own())
-    }
-}
-
-impl Block<'_, '_> {
-    /// The most elements that an access of a group moves at once; 1 if it is made element by element.
-    pub(super) fn most_at_once(&self, work: &Work<'_>, group: &Group, place: &Place) -> i64 {
-        if !work.has_vectors(group) {
-            return 1;
-        }
-        if self.copies_ahead(work) {
-            return self.copied_at_once(work);
-        }
-        if place.memory == Memory::Global { VECTOR_BYTES } else { 1 }
-    }
-
-    /// The elements of an asynchronous copy, as many as both sides allow.
-    fn copied_at_once(&self, work: &Work<'_>) -> i64 {
-        let ([load], [store]) = (&work.flat.loads[..], &work.flat.stores[..]) else { return 1 };
-        let sides = [(load, self.place(load.node, work)), (store, self.own_place(work))];
-        let width = |(group, place): &(&Group, Place)| {
-            let moves = Moves::new(work.walk, group);
-            let vectors = moves.elements(place).map(|of| moves.vectors(&of, place, all, VECTOR_BYTES));
-            let narrowest = vectors.iter().flatten().map(|of| of.map_or(1, |of| of.width)).min();
-            narrowest.unwrap_or(1)
-        };
-        sides.iter().map(width).min().unwrap_or(1)
-    }
 }
 
 impl Moves<'_> {

@@ -6,9 +6,9 @@ use warploom_lang::ExprId;
 use warploom_lang::ir::{Exprs, NodeKind};
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 
-use crate::features::flatten::Flattening;
-use crate::features::form::Form;
-use crate::features::value::Known;
+use crate::body::flatten::Flattening;
+use crate::body::form::Form;
+use crate::body::value::Known;
 
 /// What is evaluated of some expressions.
 pub(super) struct Live {

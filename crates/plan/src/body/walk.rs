@@ -4,21 +4,22 @@
 mod registers;
 mod tiles;
 
-pub(crate) use registers::RegisterStage;
+pub use registers::RegisterStage;
 
 use std::collections::BTreeMap;
 
 use smallvec::{SmallVec, smallvec};
-use warploom_plan as plan;
-use warploom_plan::{NestFootprint, Reach, Symbol};
 use warploom_schedule::{LoopKind, common_denominator};
 
-use crate::features::walk::tiles::Tiles;
-use crate::features::warps::{Digit, Lanes, WARP, quotient};
+use crate::body::walk::tiles::Tiles;
+use crate::body::warps::{Digit, Lanes, WARP, quotient};
+use crate::footprint::{self, NestFootprint};
+use crate::reach::Reach;
+use crate::reach::symbol::Symbol;
 
 /// The kind of loop that an axis is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AxisKind {
+pub enum AxisKind {
     /// Iterations of a loop around the kernel. Counts are averages over them.
     Launch,
     /// Blocks of the grid. Counts are averages over them.
@@ -34,7 +35,12 @@ pub(crate) enum AxisKind {
     /// The groups of a thread's points, unrolled, with those of other threads between them.
     Group,
     /// Points of a thread's tile.
-    Serial { reduction: bool, unrolled: bool },
+    Serial {
+        /// Whether it divides a reduction variable.
+        reduction: bool,
+        /// Whether it is unrolled.
+        unrolled: bool,
+    },
 }
 
 impl AxisKind {
@@ -56,28 +62,34 @@ impl AxisKind {
 
 /// A loop, or a digit of the thread's index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Axis {
+pub struct Axis {
+    /// Its kind.
     pub kind: AxisKind,
+    /// The first value.
     pub start: i64,
+    /// The number of values.
     pub count: i64,
 }
 
 /// The number of an axis.
-pub(crate) type AxisId = u32;
+pub type AxisId = u32;
 
 /// The most cases of a walk. Of more dimensions that tiles cut, the rest counts as whole.
 const MOST_CASES: usize = 729;
 
 /// `floor((constant + steps · axes) / den)`
 #[derive(Clone, Debug)]
-pub(crate) struct Linear {
+pub struct Linear {
+    /// The sum where all axes are 0.
     pub constant: i64,
+    /// At least 1.
     pub den: i64,
     /// The number of each axis, and the change of the sum per step.
     pub steps: SmallVec<[(AxisId, i64); 6]>,
 }
 
 impl Linear {
+    /// A number.
     pub fn constant(constant: i64) -> Linear {
         Linear { constant, den: 1, steps: SmallVec::new() }
     }
@@ -123,7 +135,8 @@ type Steps = SmallVec<[(AxisId, i64); 2]>;
 
 /// The loops around a nest: blocks, loops around the kernel and loops inside the block.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Around {
+pub struct Around {
+    /// Outermost first.
     pub axes: SmallVec<[Axis; 16]>,
     /// The symbols in footprints, as sums over axes.
     symbols: SmallVec<[(Symbol, Steps); 8]>,
@@ -202,7 +215,7 @@ impl Around {
 
 /// A set of threads that are active together, and the ranges of the other axes meanwhile.
 #[derive(Clone, Debug)]
-pub(crate) struct Case {
+pub struct Case {
     /// Axes with a restricted range: number, first value, number of values.
     pub limits: SmallVec<[(AxisId, i64, i64); 3]>,
     /// Active threads, summed over all rounds.
@@ -213,7 +226,8 @@ pub(crate) struct Case {
 
 /// The axes, variables and active threads of a nest.
 #[derive(Clone, Debug)]
-pub(crate) struct Walk {
+pub struct Walk {
+    /// Its axes, those around the nest first.
     pub around: Around,
     /// The variables of the stage: dimensions, then reduction variables.
     pub vars: SmallVec<[Linear; 6]>,
@@ -228,6 +242,7 @@ pub(crate) struct Walk {
     pub total: i64,
     /// Threads per block.
     pub threads: i64,
+    /// Which threads are active, and where.
     pub cases: SmallVec<[Case; 4]>,
     /// The tiles of threads along each dimension.
     tiles: SmallVec<[Tiles; 4]>,
@@ -340,16 +355,16 @@ impl Walk {
             self.extents[variable] = axis.extent;
             let reduction = variable >= dims;
             let kind = match axis.kind {
-                plan::AxisKind::Lane => AxisKind::Lane,
-                plan::AxisKind::Round if axis.is_interleaved() => AxisKind::Group,
-                plan::AxisKind::Round => AxisKind::Round,
-                plan::AxisKind::Reduce => AxisKind::Reduce,
-                plan::AxisKind::Serial => AxisKind::Serial { reduction, unrolled: axis.unrolled },
+                footprint::AxisKind::Lane => AxisKind::Lane,
+                footprint::AxisKind::Round if axis.is_interleaved() => AxisKind::Group,
+                footprint::AxisKind::Round => AxisKind::Round,
+                footprint::AxisKind::Reduce => AxisKind::Reduce,
+                footprint::AxisKind::Serial => AxisKind::Serial { reduction, unrolled: axis.unrolled },
             };
             let entered = self.around.add(kind, 0, axis.count);
             self.vars[variable].move_by(entered, axis.step);
             match axis.kind {
-                plan::AxisKind::Lane => {
+                footprint::AxisKind::Lane => {
                     own.lane = entered;
                     self.digits.extend(entered.map(|entered| (entered, axis.count)));
                     self.total *= axis.count;
@@ -357,11 +372,11 @@ impl Walk {
                         (own.threads, own.points) = (axis.count, axis.step);
                     }
                 }
-                plan::AxisKind::Round | plan::AxisKind::Reduce => {
+                footprint::AxisKind::Round | footprint::AxisKind::Reduce => {
                     own.round = entered;
                     own.points = axis.step / own.threads;
                 }
-                plan::AxisKind::Serial => own.serial = entered,
+                footprint::AxisKind::Serial => own.serial = entered,
             }
         }
         for own in &shared {

@@ -1,13 +1,14 @@
 //! The walks of Funcs that a nest has in registers.
 
 use smallvec::SmallVec;
-use warploom_plan::{Footprint, NestFootprint, Reach, RegisterFootprint};
 use warploom_schedule::LoopKind;
 
-use crate::features::walk::{Around, Axis, AxisId, AxisKind, Case, Linear, Walk};
+use crate::body::walk::{Around, Axis, AxisId, AxisKind, Case, Linear, Walk};
+use crate::footprint::{Footprint, NestFootprint, RegisterFootprint};
+use crate::reach::Reach;
 
 /// A stage in registers.
-pub(crate) struct RegisterStage<'f> {
+pub struct RegisterStage<'f> {
     pub own: &'f RegisterFootprint,
     /// Its number.
     pub number: usize,

@@ -3,11 +3,9 @@
 use warploom_lang::Type;
 use warploom_lang::op::{Class, Op};
 
-use crate::schema::StageFeatures;
-
 /// The number of operations of each [`Class`].
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(crate) struct Operations([f64; Class::COUNT]);
+pub struct Operations(pub [f64; Class::COUNT]);
 
 impl Operations {
     /// Counts one operation. `operand` is the type of its last operand; `by_power` says that it
@@ -23,26 +21,5 @@ impl Operations {
     /// that of conversions.
     pub fn count_table(&mut self) {
         self.0[Class::Convert as usize] += 1.0;
-    }
-
-    /// Writes all counts, multiplied by `times`.
-    pub fn write(&self, times: f64, features: &mut StageFeatures) {
-        let slots = [
-            &mut features.f32_add,
-            &mut features.f32_mul,
-            &mut features.f32_div,
-            &mut features.f32_sqrt,
-            &mut features.f32_special,
-            &mut features.f32_compare,
-            &mut features.convert,
-            &mut features.select,
-            &mut features.int_add,
-            &mut features.int_mul,
-            &mut features.int_div,
-            &mut features.int_compare,
-        ];
-        for (slot, count) in slots.into_iter().zip(self.0) {
-            *slot = count * times;
-        }
     }
 }

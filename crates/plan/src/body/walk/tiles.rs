@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
-use warploom_plan::Reach;
 use warploom_schedule::LoopKind;
 
-use crate::features::walk::{AxisId, Case, Linear, RegisterStage, Shared, Walk};
+use crate::body::walk::{AxisId, Case, Linear, RegisterStage, Shared, Walk};
+use crate::reach::Reach;
 
 /// The tiles of threads along a dimension of a nest: numbered by thread, then by round.
 #[derive(Clone, Copy, Debug)]
