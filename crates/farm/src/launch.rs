@@ -7,7 +7,10 @@
 //! | [`hosts`] | machines that are reached by ssh, as a file lists them |
 //! | [`plan`] | what will be started, as text for users |
 //! | [`start`] | doing so, and what came of it |
+//! | `ssh`, `local` | workers on other machines, and on this one |
+//! | `run`, `quote` | running the programs that start workers, and words for their shells |
 //! | [`gpus`] | the GPUs that a scheduler gave a worker |
+//! | `error` | why workers could not be started |
 //!
 //! A worker finds its server by a farm file, so that no password stands in arguments, in the scripts
 //! of jobs or in logs. PostgreSQL's variables (`PGPASSWORD` and others) are not passed on.

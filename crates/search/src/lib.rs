@@ -8,14 +8,17 @@
 //!
 //! | task | modules |
 //! | --- | --- |
-//! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices` |
-//! | select the options to evaluate | `expand`, `lift`, `menu` |
-//! | evaluate options | `evaluate`, `memo` |
-//! | offer all of the above to a strategy | `search` ([`Search`]) |
+//! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices`, `follow` |
+//! | select the options to evaluate | `expand`, `lift`, `menu`, `fixed` |
+//! | evaluate options | `evaluate`, `memo`, `hash` |
+//! | offer all of the above to a strategy | `search` ([`Search`]), `space`, `state`, `options`, `statistics` |
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
-//! | list the neighbours of a schedule | `neighbours`, `lanes` |
+//! | start from whole kernels that no single decision reaches | `contractions`, `rows` |
+//! | add decisions to a kernel | `interleave`, `vectors`, `lanes` |
+//! | list the neighbours of a schedule | `neighbours` |
 //! | view schedules as points of a space, for strategies that know nothing of schedules | [`points`] |
-//! | rewrite the pipeline, and start from kernels that own whole rows | `rewrites`, `rows` |
+//! | rewrite the pipeline | `rewrites` |
+//! | make a schedule legal at all sizes | `every_size` |
 //!
 //! [`explore`] takes any other strategy.
 //!

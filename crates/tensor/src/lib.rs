@@ -29,7 +29,8 @@
 //! | `names`, `check` | what names stand for; ranks, types and reductions |
 //! | `formula`, `linear`, `ranges` | formulas of sizes, index expressions, range inference |
 //! | `lower` | tree and ranges to a pipeline |
-//! | [`error`] | every mistake, with a remedy |
+//! | `program` | programs and definitions, as users see them |
+//! | `source`, [`error`] | places in a text; every mistake, with a remedy |
 pub mod ast;
 mod builtins;
 mod check;

@@ -14,6 +14,7 @@
 //! | `edges` | the part of every Func beyond which its values repeat |
 //! | `undefined` | points that are read and have no value |
 //! | `everywhere` | what is touched at any sizes |
+//! | `error` | why sizes or Params do not fit a pipeline |
 
 pub mod analysis;
 mod edges;
