@@ -64,7 +64,8 @@ impl Schedules {
         }
     }
 
-    /// The same space with some of the axes of each template alone. On all others points are where the origin is.
+    /// The same space with only the named axes of each template. On all other axes, points have the values of the
+    /// origin.
     ///
     /// # Errors
     /// If a template has no axis of a name.
