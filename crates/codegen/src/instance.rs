@@ -13,7 +13,7 @@ use crate::ir::{
     ProgramSizes, Role, ScalarValue, Space, Stmt,
 };
 
-/// The most elements of a buffer whose strides are scalars: indices, and the sums that lead to them, then fit in 32 bits.
+/// The most elements of a buffer whose strides are scalars: its indices, and their partial sums, then fit in 32 bits.
 pub const MOST_ELEMENTS: i64 = 1 << 30;
 
 /// The strides of inputs and outputs that the caller chose; `None` for dense ones.

@@ -33,7 +33,7 @@ pub enum Build {
 
 /// Prints kernel IR as the text of a back end.
 ///
-/// The same program always gives the same text. What a device cannot do is not in the IR: rules ask
+/// The same program always gives the same text. The IR has no operations that the device lacks: rules ask
 /// [`Device::features`](warploom_target::Device::features) before.
 pub trait Printer: Sync {
     /// The ending of the names of files with the text.
@@ -116,14 +116,14 @@ pub struct Listing {
 pub struct LineOrigin {
     /// The kernel that the line is in; `None` outside of kernels.
     pub kernel: Option<KernelId>,
-    /// The part of the plan that the line belongs to; `None` for declarations, and if the kernel does not know.
+    /// The part of the plan that the line belongs to; `None` for declarations, and if the origin is not known.
     pub place: Option<Place>,
-    /// The array that the outermost statements around the line write, if they write no other one.
+    /// The array that the outermost statements around the line write, if they write only one.
     pub array: Option<String>,
 }
 
-/// How a kernel is launched whose text takes the arguments of [`target`] under the kernel's own name, and declares all of its
-/// shared memory.
+/// The launch of a kernel whose text takes the arguments of [`target`] under the kernel's own name, and declares all of
+/// its shared memory.
 ///
 /// Tables are no arguments: the text has their values.
 pub fn launched(program: &Program, id: KernelId) -> target::Kernel {
