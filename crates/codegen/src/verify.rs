@@ -60,7 +60,7 @@ struct Verifier<'a> {
 }
 
 impl Verifier<'_> {
-    /// Checks a list of statements. `flow` says which threads of the block may diverge before it.
+    /// Checks a list of statements. `flow` says between which threads of the block control flow may have diverged.
     fn list(&mut self, body: &[Stmt], step: fn(usize) -> Step, flow: Varies) -> Result<(), Fault> {
         let mark = self.values.enter();
         for (position, stmt) in body.iter().enumerate() {

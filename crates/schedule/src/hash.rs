@@ -81,8 +81,7 @@ pub fn kernel_hash<'a>(item: &RootItem, inlined: impl IntoIterator<Item = &'a Fu
     combined_hash([item_hash(item, FULL_DEPTH)], inlined, FULL_DEPTH)
 }
 
-/// A unique serialisation of the parts of a tree that count, so that different trees give different
-/// bytes.
+/// A unique serialisation of the parts of a tree that count at a depth: different trees give different bytes.
 struct Words {
     depth: i32,
     bytes: Vec<u8>,
