@@ -361,7 +361,7 @@ fn count(n: usize, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
-/// Advises how to convert two operands to a type that holds the values of both.
+/// Suggests a conversion of two operands to a type that holds the values of both.
 fn conversion(left: Type, right: Type) -> String {
     let both = left.common(right);
     match (both == left, both == right) {
