@@ -73,8 +73,8 @@ pub use warploom_target as target;
 pub use warploom_tensor as tensor;
 pub use warploom_tune as tune;
 
-/// What most programs need: the language, buffers, the reference evaluator, autoscheduling, and the
-/// backends that run a schedule.
+/// The names that most programs need: the language, buffers, the reference evaluator, autoscheduling, and the backends
+/// that run a schedule.
 pub mod prelude {
     pub use crate::autoschedule::{Autoschedule, Autoscheduled};
     pub use crate::autotuned::Autotuned;

@@ -55,12 +55,12 @@ pub enum RecordsError {
         /// File system type as Linux names it.
         kind: String,
     },
-    /// The address of a server where only a file will do.
+    /// The address of a server where a file is required.
     #[error(
         "`{scheme}` begins the address of a server, and this takes the path of a file (./{scheme}... is one)"
     )]
     OfServer {
-        /// How it begins. The rest may contain a password.
+        /// Its scheme. The rest may contain a password.
         scheme: &'static str,
     },
     /// A newer version of Warploom wrote the file.
@@ -111,10 +111,10 @@ pub enum RecordsError {
     Server {
         /// The server.
         place: Place,
-        /// Why, and what to do.
+        /// The reason, and the remedy.
         message: String,
     },
-    /// Another process does now what this one did, so nothing that this one writes counts any more.
+    /// Another process has taken over the work of this one, so its writes no longer count.
     #[error("another process has taken over what this one did for {place}")]
     Overtaken {
         /// The server.
