@@ -36,7 +36,7 @@ pub(crate) struct Function {
     pub body: Block,
 }
 
-/// A parameter, or what a `let` binds.
+/// A parameter, or a variable that a `let` binds.
 #[derive(Debug)]
 pub(crate) struct Local {
     pub name: String,

@@ -26,7 +26,7 @@ pub enum InstanceError {
     /// The sizes cannot be used.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// The number of sizes differs from what the program takes.
+    /// The number of sizes differs from that of the program.
     #[error("the kernels take {expected} sizes, but {given} were given")]
     Count {
         /// The number of sizes of the program.

@@ -138,7 +138,7 @@ impl Pipeline {
         specialised_params(self)
     }
 
-    /// A hash of what the pipeline computes and of its external names (inputs, Params, outputs).
+    /// A hash of the computation and of the external names (inputs, Params, outputs).
     ///
     /// It does not cover sizes or the names of variables and inner Funcs. It is the same on every
     /// machine.

@@ -45,7 +45,7 @@ pub enum Section {
     Operators(Box<Operators>),
     /// Strategies, compared with each other.
     Strategies(Box<Strategies>),
-    /// Many machines, and what they measured.
+    /// Many machines, and their measurements.
     Farm(Box<Farm>),
     /// One pipeline, with all schedules that were tried.
     Tuned(Box<Tuned>),

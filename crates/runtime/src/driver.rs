@@ -24,7 +24,7 @@ pub const POISON: u8 = 0xff;
 /// A second fill byte, to find results that equal the first one by accident.
 const OTHER_POISON: u8 = 0xa5;
 
-/// A program with compiled code, and what the compiler reported about it.
+/// A program with compiled code, and the compiler's report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Compiled {
     /// The program, with the compiled code in place of source text.

@@ -129,7 +129,7 @@ impl Change {
     pub fn parse(text: &str, pipeline: &Pipeline) -> Result<Change, ChangeError> {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let wrong = || ChangeError::Word(first.to_string());
-        // The text form of schedules reads names and kernels, and says what is wrong with them.
+        // The text form of schedules parses names and kernels, and reports their faults.
         let schedule = |lines: String| {
             let (first, below) = lines.split_once('\n').unwrap_or((&lines, ""));
             let rewrites: String = pipeline.rewrites().iter().map(|line| format!("  {line}\n")).collect();

@@ -362,10 +362,10 @@ impl From<Option<ThreadTiles>> for Mapping {
 
 /// Thread loops with serial loops inside.
 ///
-/// Along a dimension, thread `i` of `threads` computes `serial` adjacent points, starting at `i * serial`. If `threads
-/// * serial` is less than the number of points, all threads continue with the next points, in rounds. Values of a
-/// reduction variable that no outer loop takes run in each thread. If `serial` names the variable, it runs in parts of
-/// `serial` values, with the loop over the parts outside.
+/// Along a dimension, thread `i` of `threads` computes `serial` adjacent points, starting at `i * serial`. If
+/// `threads * serial` is less than the number of points, all threads continue with the next points, in rounds. Values
+/// of a reduction variable that no outer loop takes run in each thread. If `serial` names the variable, it runs in
+/// parts of `serial` values, with the loop over the parts outside.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ThreadTiles {
     /// Threads along each dimension, fastest first. Dimensions that are not listed have 1 thread;

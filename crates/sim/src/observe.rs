@@ -15,7 +15,7 @@ use crate::machine::Machine;
 use crate::mask::Mask;
 use crate::world::World;
 
-/// Receives what a program does, in execution order. The blocks of a launch run one after another.
+/// Receives the events of a run, in execution order. The blocks of a launch run one after another.
 pub trait Observer {
     /// A kernel is launched; `iterations` are those of the loops around the launch, outermost first.
     fn launch(&mut self, kernel: KernelId, iterations: &[u32]);

@@ -1,4 +1,4 @@
-//! The tree of a text: what was written, before any check of its meaning.
+//! The syntax tree of a text, before any check of its meaning.
 
 use crate::source::Span;
 use crate::types::Scalar;

@@ -415,7 +415,7 @@ struct Extent<'a> {
 }
 
 impl<'a> Extent<'a> {
-    /// Compares the size with what is declared and with other dimensions of the same name.
+    /// Compares the size with its declaration and with other dimensions of the same name.
     fn fits(self, declared: &'a Dim, found: &mut HashMap<&'a str, Extent<'a>>) -> Result<(), Mistake> {
         let Extent { tensor, dimension, size } = self;
         match declared {

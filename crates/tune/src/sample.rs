@@ -1,7 +1,7 @@
 //! Measured samples, and the files that store them: [`ShardWriter`], [`ShardFolder`] and [`Shard`].
 //!
-//! A sample stores the measurement and what is needed to rebuild it, but no features. Features are
-//! recomputed from pipeline and schedule, so samples stay valid when the feature set changes.
+//! A sample stores the measurement and the inputs to rebuild it, but no features. Features are recomputed from pipeline
+//! and schedule, so samples stay valid when the feature set changes.
 
 mod first_version;
 mod folder;

@@ -41,7 +41,7 @@ pub use shapes::Shapes;
 pub struct App {
     /// The name on the command line.
     pub name: String,
-    /// One line that says what it computes, for listings.
+    /// One line that describes the app, for listings.
     pub about: String,
     /// The named sizes, such as width and height. Their defaults are the sizes it is benchmarked
     /// at.

@@ -24,7 +24,7 @@ pub(super) fn of(program: &Program, space: Space) -> Option<&TableDecl> {
     }
 }
 
-/// The most bytes of constant memory that one translation unit takes: half of what there is.
+/// The most bytes of constant memory that one translation unit takes: half of the hardware's.
 const CONSTANT_BYTES: usize = 32 * 1024;
 
 /// The constant memory that a translation unit has left.

@@ -1,4 +1,4 @@
-//! Gives types to what was read, and turns it into operations of the language.
+//! Assigns types to parsed expressions, and converts them to operations of the language.
 
 use std::collections::BTreeMap;
 

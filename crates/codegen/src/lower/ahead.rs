@@ -149,7 +149,7 @@ impl KernelLowering<'_> {
         Ok(nesting.around(&mut self.builder, stmts))
     }
 
-    /// Turns the stores of what was loaded from buffers into copies.
+    /// Turns the stores of values loaded from buffers into asynchronous copies.
     fn make_asynchronous(&self, stmts: &mut [Stmt]) {
         for stmt in stmts {
             stmt.lists_mut().into_iter().flatten().for_each(|list| self.make_asynchronous(list));

@@ -14,7 +14,7 @@ use crate::lower::nesting::Nesting;
 use crate::lower::state::{KernelLowering, Read, Stored};
 use crate::points::Key;
 
-/// The registers of what a thread wrote last, one per value of the Func.
+/// The registers with the value that a thread wrote last, one per value of the Func.
 #[derive(Clone)]
 pub(crate) struct Carried {
     stage: StageRef,

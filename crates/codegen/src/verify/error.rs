@@ -176,7 +176,7 @@ pub enum Fault {
     LeafType {
         /// The mistyped leaf.
         leaf: Leaf,
-        /// The type of what the leaf stands for.
+        /// The type of the variable or value behind the leaf.
         expected: Type,
         /// The type that the node declares.
         found: Type,

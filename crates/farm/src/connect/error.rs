@@ -207,7 +207,7 @@ impl ConnectError {
 
 /// The TLS error that caused an error.
 fn cause_in_tls(error: &postgres::Error) -> Option<&rustls::Error> {
-    // `source` of an I/O error skips what it wraps.
+    // `source` of an I/O error skips the wrapped error.
     let io = error.source()?.downcast_ref::<io::Error>()?;
     io.get_ref()?.downcast_ref()
 }

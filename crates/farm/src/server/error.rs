@@ -121,7 +121,7 @@ pub enum ServerError {
     Failed {
         /// Name of the program.
         program: &'static str,
-        /// The end of what it or the server wrote.
+        /// The end of its output, or of the server's.
         message: String,
         /// The folder of the server's log.
         log: PathBuf,

@@ -60,7 +60,7 @@ pub struct Serial {
 pub enum SerialKind {
     /// All steps update the same points.
     Reduction,
-    /// Each step needs what the previous one computed at another point.
+    /// Each step needs the result of the previous one at another point.
     Scan,
 }
 
