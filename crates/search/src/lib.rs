@@ -9,9 +9,9 @@
 //! | task | modules |
 //! | --- | --- |
 //! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices`, `follow` |
-//! | select the options to evaluate | `expand`, `lift`, `menu`, `fixed` |
+//! | select the options to evaluate | `expand`, `lift`, `menu` |
 //! | evaluate options | `evaluate`, `memo`, `hash` |
-//! | offer all of the above to a strategy | `search` ([`Search`]), `space`, `state`, `options`, `statistics` |
+//! | offer all of the above to a strategy | `search` ([`Search`]), `space`, `state`, `options`, `fixed`, `statistics` |
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
 //! | start from whole kernels that no single decision reaches | `contractions`, `rows` |
 //! | add decisions to a kernel | `interleave`, `vectors`, `lanes` |

@@ -109,7 +109,7 @@ fn over_block(facts: &StageFacts, several: &[Span]) -> Vec<Variant> {
     variants
 }
 
-/// Steps of a thread that are unrolled if all operands are copied in one iteration.
+/// Steps of a thread that are unrolled if the operands of the whole reduction are copied at once.
 const UNROLLED: i64 = 8;
 
 /// The ways to run a reduction with operands copied to shared memory for a few steps at a time, those with about
