@@ -136,7 +136,7 @@ pub struct Program {
 pub struct ProgramSizes {
     /// The sizes, and the atoms of all formulas.
     pub formulas: Formulas,
-    /// What must hold at the sizes of a launch, beyond their ranges.
+    /// The conditions on the sizes of a launch, beyond their ranges.
     pub conditions: Vec<Condition>,
     /// The layout of each buffer.
     pub buffers: IdVec<BufferId, BufferLayout>,
@@ -336,7 +336,7 @@ pub enum Leaf {
     Iteration(u8),
 }
 
-/// What a node computes.
+/// The kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum NodeKind {
     /// A value that needs no operands.
@@ -372,7 +372,7 @@ impl Strides {
 /// A node of an expression, with its type and operands.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct KernelNode {
-    /// What it computes.
+    /// Its kind.
     pub kind: NodeKind,
     /// Its type. For an offset: `i32`, the type of its terms.
     pub ty: Type,

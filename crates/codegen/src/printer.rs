@@ -1,8 +1,8 @@
 //! The seam between kernel IR and the text of a back end.
 //!
-//! A [`Printer`] takes a program of [kernel IR](crate::ir) and gives its text, and what a driver needs to launch the
-//! kernels ([`warploom_target::program`]). [`PRINTER`] is the one in use; [`Cuda`](crate::cuda::Cuda) alone
-//! knows which language that is.
+//! A [`Printer`] takes a program of [kernel IR](crate::ir) and returns its text, and the data with which a driver
+//! launches the kernels ([`warploom_target::program`]). [`PRINTER`] is the one in use; only [`Cuda`](crate::cuda::Cuda)
+//! knows its language.
 
 mod usage;
 

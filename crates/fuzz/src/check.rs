@@ -1,4 +1,4 @@
-//! Checks cases, and classifies what can be wrong with them.
+//! Checks cases, and classifies their failures.
 
 use std::fmt;
 

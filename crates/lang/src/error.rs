@@ -271,7 +271,7 @@ pub enum Fault {
     TwoMeanings {
         /// The name.
         name: String,
-        /// What else it stands for.
+        /// The other meaning of the name.
         other: String,
     },
     /// A pipeline without outputs.
@@ -352,7 +352,7 @@ pub enum Fault {
     /// A malformed pipeline file.
     #[error("the pipeline file is not well formed: {what}; write it with Pipeline::to_json")]
     Malformed {
-        /// What is malformed.
+        /// The malformed part.
         what: String,
     },
 }

@@ -121,7 +121,7 @@ pub enum Error {
     /// The device does not have enough free memory.
     #[error("{bytes} bytes for `{what}` do not fit on the device, which has {free} of {total} bytes free")]
     OutOfMemory {
-        /// What the memory is for.
+        /// The purpose of the memory.
         what: String,
         /// The number of bytes requested.
         bytes: usize,
@@ -150,7 +150,7 @@ pub enum Error {
     DamagedCode {
         /// The name of the program.
         program: String,
-        /// What is wrong with the code.
+        /// The problem with the code.
         why: &'static str,
     },
     /// The program has no buffer with this role.

@@ -122,7 +122,7 @@ impl Change {
         }
     }
 
-    /// Reads what [`Change::to_text`] writes.
+    /// Parses the text of [`Change::to_text`].
     ///
     /// # Errors
     /// If the text is not a change, or names something that the pipeline does not have.

@@ -4,7 +4,7 @@
 
 use ahash::AHashMap;
 
-/// What is left to choose from.
+/// The remaining limits of a choice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Room {
     /// The largest product of all sizes.

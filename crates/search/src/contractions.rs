@@ -111,7 +111,7 @@ impl Reading<'_> {
     }
 }
 
-/// What a stage reads besides its own Func.
+/// The reads of a stage other than of its own Func.
 fn loads(problem: &Problem, stage: StageRef) -> Vec<Reading<'_>> {
     let dag = problem.dag();
     let of = &dag.stages()[problem.stage_id(stage)];

@@ -18,8 +18,8 @@
 //! | a nest in shared memory | choice | flat, or the threads along its dimensions |
 //! | an array with rows in shared memory | numbers | elements between rows |
 //!
-//! Private nests follow the nests that read them. Nests in shared memory keep their threads, and adapt the points of each
-//! thread to what a block needs.
+//! Private nests follow the nests that read them. Nests in shared memory keep their threads, and adapt the points of
+//! each thread to the needs of a block.
 
 mod factors;
 mod find;

@@ -20,7 +20,7 @@ use warploom_schedule::LoopKind;
 use crate::contractions::is_contraction;
 use crate::tiles::points;
 
-/// A pipeline with more such updates stays as it is: every rewrite copies all of it.
+/// A pipeline with more such updates is not rewritten: every rewrite copies the whole pipeline.
 const MOST_THIN: usize = 256;
 
 /// Fewer steps in one thread are no reason to rewrite.

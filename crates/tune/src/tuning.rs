@@ -82,7 +82,7 @@ pub enum Event<'a> {
         /// Total number of iterations.
         of: usize,
     },
-    /// A strategy starts or goes on.
+    /// A strategy starts or continues.
     Exploring {
         /// The run: the strategy with its settings and seed, the space and the number of trials.
         run: &'a str,

@@ -271,7 +271,7 @@ impl Package {
         self.images.first()
     }
 
-    /// What users should know, such as why there is no machine code for a device.
+    /// Notes for users, such as why there is no machine code for a device.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -1,7 +1,7 @@
 //! A compiler from image pipelines to fast GPU kernels that finds the schedules by itself.
 //!
-//! This is the crate to depend on. [`prelude`] has what most programs need, [`tutorial`] shows how
-//! to use it, and the other crates of the workspace are re-exported as modules.
+//! This is the crate to depend on. [`prelude`] has the names that most programs need, [`tutorial`] shows how to use it,
+//! and the other crates of the workspace are re-exported as modules.
 //!
 //! ```
 //! use warploom::prelude::*;

@@ -4,7 +4,7 @@
 //! | pass | what it does |
 //! | --- | --- |
 //! | `context` | the inputs and tables that all passes share |
-//! | `state` | what lowering knows of one kernel so far: the passes below read and change it |
+//! | `state` | the state of lowering for one kernel, which the passes below read and change |
 //! | `place` | finds where every Func lives: inlined, in a buffer, in a block, in a thread |
 //! | `versions` | builds a version of the block without guards and clamps, for interior blocks |
 //! | `kernel` | lowers one kernel: its grid, then its nests and loops in order |

@@ -1,15 +1,15 @@
-//! What lowering knows of one kernel so far.
+//! The state of lowering for one kernel.
 //!
 //! | field | who changes it |
 //! | --- | --- |
 //! | `builder` | every pass: it makes and simplifies all expressions |
-//! | `symbols` | `kernel` (blocks, loops over them) and `nest` (threads): what moves boxes |
-//! | `arrays`, `globals`, `kept` | `arrays`: what has been declared |
-//! | `local` | `arrays` and `accumulate`: where values are found at the current position |
+//! | `symbols` | `kernel` (blocks, loops over them) and `nest` (threads): the variables that move boxes |
+//! | `arrays`, `globals`, `kept` | `arrays`: the declared arrays |
+//! | `local` | `arrays` and `accumulate`: the arrays of values at the current position |
 //! | `slices` | `ahead`: which slice is being lowered |
 //! | `carried` | `carry`, within one nest |
 //! | `inlined` | `value`, within one nest |
-//! | `scalars` | `sizes`: what follows from the sizes of a launch |
+//! | `scalars` | `sizes`: numbers that depend on the sizes of a launch |
 //! | `shuffles` | `shuffle`, within one nest |
 //! | `vectors` | `vector` |
 //! | `axes` | `kernel`; read by `versions` |

@@ -24,7 +24,7 @@ pub(super) enum Varies {
     Threads,
 }
 
-/// What is known about a node's value.
+/// Known facts about a node's value.
 #[derive(Clone, Copy)]
 pub(super) struct Fact {
     pub varies: Varies,

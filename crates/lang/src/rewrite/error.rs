@@ -16,7 +16,7 @@ pub struct RewriteLineError {
     pub number: usize,
     /// The rewrite itself.
     pub rewrite: Rewrite,
-    /// What is wrong with it.
+    /// The error.
     pub error: Box<RewriteError>,
 }
 
@@ -107,7 +107,7 @@ pub enum RewriteError {
         one: String,
         /// The second Func.
         other: String,
-        /// What keeps them apart, as a clause.
+        /// The reason, as a clause.
         why: &'static str,
     },
     /// An update that already writes each point by itself.

@@ -1,4 +1,4 @@
-//! Finds what can be open in a kernel.
+//! Finds the axes of a kernel.
 
 use warploom_lang::InputId;
 use warploom_lang::ir::{copy_name, stage_name};

@@ -31,7 +31,7 @@ pub enum TemplateError {
     /// An axis was named that the template does not have.
     #[error("the template has no axis `{name}`; there are {known}")]
     NoAxis {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The axes that it has.
         known: String,

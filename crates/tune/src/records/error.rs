@@ -27,7 +27,7 @@ pub enum RecordsError {
     /// The file is not a records database.
     #[error("{place} is not a database of records; give another one")]
     NotRecords {
-        /// What was opened.
+        /// The place that was opened.
         place: Place,
     },
     /// The file contains a schema object that Warploom did not create and that might change what is
@@ -80,7 +80,7 @@ pub enum RecordsError {
     Damaged {
         /// The database.
         place: Place,
-        /// What is corrupt.
+        /// The corrupt part.
         message: String,
     },
     /// The disk is full.
@@ -127,7 +127,7 @@ pub enum RecordsError {
     Row {
         /// The database.
         place: Place,
-        /// What is wrong with it.
+        /// The problem with it.
         message: String,
     },
     /// A stored pipeline that this version cannot read.

@@ -24,9 +24,8 @@ const FIND_EARLY: &str = "        if (result == CUDA_SUCCESS && waits[i]) {
         }
 ";
 
-/// Prints the definitions of what [`header`](super::header()) declares. `code` is the content of
-/// each file of [`Manifest::code`], which is embedded. If there is none, the user has to supply a
-/// file.
+/// Prints the definitions of the functions that [`header`](super::header()) declares. `code` is the content of each
+/// file of [`Manifest::code`], which is embedded. If there is none, the user has to supply a file.
 pub fn source(manifest: &Manifest, code: &[&[u8]]) -> String {
     let name = &manifest.name;
     let load_own = match code {
