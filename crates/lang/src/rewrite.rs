@@ -26,8 +26,8 @@
 //!
 //! A rewrite that keeps the order of all operations is always legal. A rewrite that changes it is legal if the result
 //! is the same in any order: sums and products of integers (which wrap), `&`, `|`, `^`, `min` and `max`; or if the
-//! author marked the update with [`Func::reassociate`](crate::Func::reassociate). A recurrence `f(r) = a * f(r - 1) +
-//! term` of floats also needs an `a` that is known to be at most 1 in magnitude.
+//! author marked the update with [`Func::reassociate`](crate::Func::reassociate). A recurrence
+//! `f(r) = a * f(r - 1) + term` of floats also needs an `a` that is known to be at most 1 in magnitude.
 //!
 //! # Tails
 //!
