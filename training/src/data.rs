@@ -124,7 +124,7 @@ pub struct LeftOut {
     pub not_measured: usize,
     /// The schedule no longer parses, or is no longer legal.
     pub not_legal: usize,
-    /// The schedule was measured more than once; the shortest time counts.
+    /// Repeated measurements of a schedule; the shortest time counts.
     pub repeated: usize,
     /// Measured on another device.
     pub of_other_devices: usize,

@@ -21,7 +21,7 @@ use warploom_apps::learned_demosaic::quality::{Filters, mosaic_of};
 use network::Demosaicker;
 use pictures::Pictures;
 
-/// How filters are trained. The same recipe gives the same filters on the same machine.
+/// The recipe for training filters. The same recipe gives the same filters on the same machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recipe {
     /// Number of candidates for green, the app's `K`.

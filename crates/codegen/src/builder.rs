@@ -31,15 +31,15 @@ pub struct Builder {
     bounds: AHashMap<NodeId, Interval>,
     linear_forms: AHashMap<NodeId, Linear<NodeId>>,
     misfit: Option<i64>,
-    /// The loops whose number of steps is a scalar: the variable, and the scalar's position.
+    /// The loops whose trip count is a scalar: the variable, and the scalar's position.
     limited: AHashMap<NodeId, u32>,
-    /// What may be assumed of the block that is being built.
+    /// The conditions under which the current version of the block runs.
     pub assumptions: Option<Assumptions>,
 }
 
 pub use assume::Assumptions;
 
-/// What is known of the index of an element before the strides are.
+/// The range of an index of an array whose strides are not known yet.
 const SOME_INDEX: Interval = Interval { min: -(1 << 30), max: 1 << 30 };
 
 impl Builder {
@@ -108,8 +108,8 @@ impl Builder {
         self.vars.push(name.into())
     }
 
-    /// A 64-bit element index: the sum of terms times strides. The constant parts of the terms are
-    /// combined, so that the indices of neighbouring elements share their terms.
+    /// A 64-bit element index: the sum of terms times strides. The constant parts of the terms are combined, so that
+    /// the indices of adjacent elements share their terms.
     pub fn wide_index(&mut self, terms: &[(NodeId, i64)]) -> NodeId {
         let (mut args, mut strides, mut constant) = (SmallVec::new(), SmallVec::new(), 0_i64);
         for &(term, stride) in terms {
@@ -321,7 +321,7 @@ impl Builder {
         }
     }
 
-    /// Puts an index together that was split into quotient and remainder: `a % 4 + a / 4 * 4` is `a`.
+    /// Rejoins an index that was split into quotient and remainder: `a % 4 + a / 4 * 4` is `a`.
     fn rejoined(&self, linear: Linear<NodeId>) -> Linear<NodeId> {
         let operands = |atom: NodeId, op: BinaryOp| {
             let node = &self.exprs[atom];

@@ -1,7 +1,7 @@
 //! The elementary functions of [`warploom_lang::math`] as graphs of operations.
 //!
-//! The Rust text of that module is their only definition: the compiler makes the oracle's functions of it, and [`functions`] makes
-//! these graphs. A back end prints them in its language. The part of Rust that the text may use:
+//! The Rust text of that module is their only definition. Rust compiles it to the oracle's functions, and [`functions`]
+//! reads it into these graphs, which a back end prints in its language. The part of Rust that the text may use:
 //!
 //! - `const` of scalars and arrays; `fn` with a type for its result, after the functions that it calls;
 //! - `let` of a name or of a tuple of names, `if c { ...; return v; }`, `if c { a } else { b }` as a value without statements
@@ -36,7 +36,7 @@ pub(crate) struct Function {
     pub body: Block,
 }
 
-/// A parameter, or what a `let` binds.
+/// A parameter, or a variable that a `let` binds.
 #[derive(Debug)]
 pub(crate) struct Local {
     pub name: String,

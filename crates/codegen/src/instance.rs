@@ -13,7 +13,7 @@ use crate::ir::{
     ProgramSizes, Role, ScalarValue, Space, Stmt,
 };
 
-/// The most elements of a buffer whose strides are scalars: indices, and the sums that lead to them, then fit in 32 bits.
+/// The most elements of a buffer whose strides are scalars: its indices, and their partial sums, then fit in 32 bits.
 pub const MOST_ELEMENTS: i64 = 1 << 30;
 
 /// The strides of inputs and outputs that the caller chose; `None` for dense ones.
@@ -26,7 +26,7 @@ pub enum InstanceError {
     /// The sizes cannot be used.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// The number of sizes differs from what the program takes.
+    /// The number of sizes differs from that of the program.
     #[error("the kernels take {expected} sizes, but {given} were given")]
     Count {
         /// The number of sizes of the program.

@@ -15,8 +15,8 @@
 //!   language](warploom_lang::op::Op) and loads. A statement evaluates its expressions at its own
 //!   position and in full, including both sides of a `select`. Nodes are shared ([`KernelExprs`]),
 //!   operands before users; sharing never changes the meaning of a statement.
-//! - **Types** are those that the operations take and give. Leaves and elements have the type of
-//!   what they stand for.
+//! - **Types** are those of the language's operations. Leaves and elements have the type of the variable, scalar or
+//!   array that they read.
 //! - **Indices** are `i32` element offsets into an array and are in bounds wherever the access is
 //!   made. Index arithmetic does not overflow.
 //! - **Offsets** ([`NodeKind::Offset`]) are the indices of arrays with more than
@@ -27,31 +27,33 @@
 //! - **Loops** run their variable from 0 up to a constant count, at least once, or up to a scalar of the
 //!   kernel that is at most that count. `unrolled` affects the meaning only in that per-thread arrays
 //!   indexed by unrolled variables can live in registers.
-//! - **Scalars** ([`Scalar`]) are numbers that follow from the sizes or strides of a launch. A program
-//!   that has any is run at some sizes as the program that [`Program::at`] gives.
+//! - **Scalars** ([`Scalar`]) are numbers that follow from the sizes or strides of a launch. A program with scalars
+//!   runs at some sizes as the program that [`Program::at`] returns.
 //! - **Ifs** run their body in the threads where the condition holds, and their `otherwise` in the
 //!   others. The condition is evaluated once.
 //! - **Barriers** make all threads of a block wait for each other. All threads of the block must
 //!   reach them: no barrier is inside an `if` or loop that differs between threads.
-//! - **Shuffles** bind a variable, like a let, to what a value is in another thread of the same warp.
-//!   They exchange values of 4 or 8 bytes. All threads of a warp come by or none: a shuffle is inside no `if`
-//!   that differs between them, while one that differs between warps is allowed. The number of threads is a
-//!   multiple of [`WARP`], so that every lane exists.
+//! - **Shuffles** bind a variable, like a let, to the value of an expression in another thread of the same warp. They
+//!   exchange values of 4 or 8 bytes. A shuffle is executed by all threads of a warp or by none: it is inside no `if`
+//!   that diverges within a warp, while divergence between warps is allowed. The number of threads is a multiple of
+//!   [`WARP`], so that every lane exists.
 //! - **Memory.** A read sees the last write of the same thread, and the writes of other threads of
 //!   the block that a barrier separates from it. Without a barrier in between, two threads may
 //!   access the same element only if both read or both use atomics. Blocks of one launch
 //!   communicate only through atomics. So between two barriers, either all accesses of a shared
 //!   array are atomics or none are; for a buffer, the same holds for the whole kernel.
-//! - **Copies** ([`Stmt::Copy`]) are asynchronous: they write an element of a shared array some time before a later [`Stmt::Wait`]
-//!   of the same thread ends. Until then no thread accesses the element. A copy counts as a write by this thread at its wait, so
-//!   other threads see it after a barrier that follows. [`Stmt::Commit`] makes a group of the thread's copies since the last one,
-//!   and a wait ends when all but the given number of the latest groups have arrived. Like barriers, both are where all threads
-//!   come by. A copy moves 4, 8 or 16 bytes, from a buffer that the kernel does not write.
-//! - **Vectors** ([`Stmt::Vector`]) move adjacent elements between a buffer and a per-thread array. They are a power of two in
-//!   number and at most [`VECTOR_BYTES`] long, and their first index in the buffer is a multiple of their number. The caller
-//!   places such a buffer at a multiple of [`VECTOR_BYTES`]. A vector from a buffer to a shared array is a copy, with all rules
-//!   of copies; its first index in the shared array is a multiple of its number too.
-//! - **Atomics** work on 32-bit elements of shared and global memory; those of bits on integers.
+//! - **Copies** ([`Stmt::Copy`]) are asynchronous: they write an element of a shared array some time before a later
+//!   [`Stmt::Wait`] of the same thread ends. Until then no thread accesses the element. A copy counts as a write by
+//!   this thread at its wait, so other threads see it after a barrier that follows. [`Stmt::Commit`] makes a group of
+//!   the thread's copies since the last commit, and a wait ends when all but the given number of the latest groups have
+//!   arrived. Like barriers, both must be in uniform control flow. A copy moves 4, 8 or 16 bytes, from a buffer that
+//!   the kernel does not write.
+//! - **Vectors** ([`Stmt::Vector`]) move adjacent elements between a buffer and a per-thread array. Their number is a
+//!   power of two, and they have at most [`VECTOR_BYTES`] in total. Their first index in the buffer is a multiple of
+//!   their number, and the caller aligns such a buffer to [`VECTOR_BYTES`]. A vector from a buffer to a shared array is
+//!   an asynchronous copy, with all rules of copies; its first index in the shared array is a multiple of its number
+//!   too.
+//! - **Atomics** work on 32-bit elements of shared and global memory; bitwise atomics only on integers.
 //! - **Arrays** in global memory match their buffers, and inputs and constant tables are not written. Shared and
 //!   per-thread arrays are uninitialised when a block starts.
 //!
@@ -124,17 +126,17 @@ pub struct Program {
     pub kernels: IdVec<KernelId, Kernel>,
     /// The launches in execution order.
     pub launches: Vec<Launch>,
-    /// What follows from the sizes and strides of a launch; `None` if all of them are fixed.
+    /// The formulas of the sizes and strides of a launch; `None` if all of them are fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Box<ProgramSizes>>,
 }
 
-/// What follows from the sizes and strides of a launch. The program's own numbers are the largest.
+/// The formulas of the sizes and strides of a launch. The program's own numbers are their largest values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProgramSizes {
     /// The sizes, and the atoms of all formulas.
     pub formulas: Formulas,
-    /// What must hold at the sizes of a launch, beyond their ranges.
+    /// The conditions on the sizes of a launch, beyond their ranges.
     pub conditions: Vec<Condition>,
     /// The layout of each buffer.
     pub buffers: IdVec<BufferId, BufferLayout>,
@@ -151,7 +153,7 @@ pub struct BufferLayout {
     pub pitched: bool,
 }
 
-/// A number that a kernel is given with each launch, an `i32`.
+/// An `i32` argument of a kernel that differs between launches.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Scalar {
     /// Its name in the kernel.
@@ -290,11 +292,10 @@ pub struct Kernel {
     pub name: String,
     /// Blocks along x, y and z.
     pub grid: [u32; 3],
-    /// The factors of the grid at any sizes, along x, y and z, if it follows from them; `grid` is the
-    /// largest one.
+    /// The factors of the grid along x, y and z if it depends on the sizes; `grid` is the largest one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Box<[Vec<Formula>; 3]>>,
-    /// The numbers that it is given with each launch.
+    /// The scalars that the kernel takes with each launch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scalars: Vec<Scalar>,
     /// Threads per block.
@@ -313,7 +314,7 @@ pub struct Kernel {
     /// Bytes of shared memory per block at any sizes, if they follow from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Formula>,
-    /// Where its statements come from, in textual order. Empty if that is not known; not stored.
+    /// The origins of its statements, in textual order. Empty if they are not known; not stored.
     #[serde(skip)]
     pub origins: Vec<Origin>,
 }
@@ -335,7 +336,7 @@ pub enum Leaf {
     Iteration(u8),
 }
 
-/// What a node computes.
+/// The kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum NodeKind {
     /// A value that needs no operands.
@@ -371,7 +372,7 @@ impl Strides {
 /// A node of an expression, with its type and operands.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct KernelNode {
-    /// What it computes.
+    /// Its kind.
     pub kind: NodeKind,
     /// Its type. For an offset: `i32`, the type of its terms.
     pub ty: Type,

@@ -1,8 +1,8 @@
 //! The points of Funcs and inputs that the accesses of a program touch.
 //!
-//! Kernel IR knows elements of arrays only. [`Points`] keeps, beside a program, what lowering knew when it
-//! made each index: the coordinates, as nodes of the kernel's expressions. Tools that show what a program
-//! does read it; kernels do not depend on it.
+//! Kernel IR only has elements of arrays. [`Points`] keeps, beside a program, the coordinates from which lowering made
+//! each index, as nodes of the kernel's expressions. Tools that show a program at work read it; kernels do not depend
+//! on it.
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
@@ -10,17 +10,17 @@ use warploom_lang::{FuncId, IdVec, InputId};
 
 use crate::ir::{ArrayId, KernelId, NodeId};
 
-/// What the arrays of a program hold, and the points that its accesses touch.
+/// The contents of a program's arrays, and the points that its accesses touch.
 #[derive(Clone, Debug, Default)]
 pub struct Points {
     /// One per kernel.
     pub kernels: IdVec<KernelId, KernelPoints>,
 }
 
-/// What the arrays of a kernel hold, and the points that its accesses touch.
+/// The contents of a kernel's arrays, and the points that its accesses touch.
 #[derive(Clone, Debug, Default)]
 pub struct KernelPoints {
-    /// What each array holds; `None` if it is neither a Func nor an input.
+    /// The contents of each array; `None` if it is neither a Func nor an input.
     pub arrays: IdVec<ArrayId, Option<Held>>,
     accesses: AHashMap<Key, Vec<Place>>,
     vectors: AHashMap<Key, Vec<Vec<Place>>>,

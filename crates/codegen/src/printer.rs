@@ -1,8 +1,8 @@
 //! The seam between kernel IR and the text of a back end.
 //!
-//! A [`Printer`] takes a program of [kernel IR](crate::ir) and gives its text, and what a driver needs to launch the
-//! kernels ([`warploom_target::program`]). [`PRINTER`] is the one in use; [`Cuda`](crate::cuda::Cuda) alone
-//! knows which language that is.
+//! A [`Printer`] takes a program of [kernel IR](crate::ir) and returns its text, and the data with which a driver
+//! launches the kernels ([`warploom_target::program`]). [`PRINTER`] is the one in use; only [`Cuda`](crate::cuda::Cuda)
+//! knows its language.
 
 mod usage;
 
@@ -33,7 +33,7 @@ pub enum Build {
 
 /// Prints kernel IR as the text of a back end.
 ///
-/// The same program always gives the same text. What a device cannot do is not in the IR: rules ask
+/// The same program always gives the same text. The IR has no operations that the device lacks: rules ask
 /// [`Device::features`](warploom_target::Device::features) before.
 pub trait Printer: Sync {
     /// The ending of the names of files with the text.
@@ -116,14 +116,14 @@ pub struct Listing {
 pub struct LineOrigin {
     /// The kernel that the line is in; `None` outside of kernels.
     pub kernel: Option<KernelId>,
-    /// The part of the plan that the line belongs to; `None` for declarations, and if the kernel does not know.
+    /// The part of the plan that the line belongs to; `None` for declarations, and if the origin is not known.
     pub place: Option<Place>,
-    /// The array that the outermost statements around the line write, if they write no other one.
+    /// The array that the outermost statements around the line write, if they write only one.
     pub array: Option<String>,
 }
 
-/// How a kernel is launched whose text takes the arguments of [`target`] under the kernel's own name, and declares all of its
-/// shared memory.
+/// The launch of a kernel whose text takes the arguments of [`target`] under the kernel's own name, and declares all of
+/// its shared memory.
 ///
 /// Tables are no arguments: the text has their values.
 pub fn launched(program: &Program, id: KernelId) -> target::Kernel {

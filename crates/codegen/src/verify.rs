@@ -60,7 +60,7 @@ struct Verifier<'a> {
 }
 
 impl Verifier<'_> {
-    /// Checks a list of statements. `flow` says which threads of the block may reach it while others do not.
+    /// Checks a list of statements. `flow` says between which threads of the block control flow may have diverged.
     fn list(&mut self, body: &[Stmt], step: fn(usize) -> Step, flow: Varies) -> Result<(), Fault> {
         let mark = self.values.enter();
         for (position, stmt) in body.iter().enumerate() {
@@ -170,7 +170,7 @@ impl Verifier<'_> {
         if ty.bytes() < 4 {
             return Err(Fault::ShuffledType { found: ty });
         }
-        // Like an index, a lane that may exist is checked where its value is known.
+        // Like an index, a lane that may be valid is checked in the simulator, where its value is known.
         if lane != Type::I32 || from.range.max < 0 || from.range.min >= i64::from(WARP) {
             return Err(Fault::Lane { found: lane, min: from.range.min, max: from.range.max });
         }
@@ -206,8 +206,8 @@ impl Verifier<'_> {
         let before = self.atomics.clone();
         let never = [range.max < 1, range.min > 0];
         for ((list, never), step) in lists.into_iter().zip(never).zip([Step::Body, Step::Otherwise]) {
-            // If the condition differs between threads, the two lists run concurrently. If it differs only between
-            // blocks, they do so for buffers.
+            // If the condition diverges within the block, the two lists run concurrently. If it differs only between
+            // blocks, they run concurrently for buffers.
             let start = match (&before, &self.atomics) {
                 (Some(before), Some(so_far)) if varies == Varies::Nowhere => {
                     Some(before.in_other_blocks(so_far))

@@ -1,9 +1,9 @@
-//! Addresses of PostgreSQL servers: URLs as libpq takes them, in which nothing is left to chance.
+//! Addresses of PostgreSQL servers: URLs in the form of libpq, resolved completely.
 //!
-//! All that PostgreSQL's own programs read from the environment is resolved when an address is read,
-//! so an [`Address`] is complete. Encryption is decided there too, see [`Tls`].
+//! Everything that PostgreSQL's own programs read from the environment is resolved when an address is read, so an
+//! [`Address`] is complete. Encryption is decided there too, see [`Tls`].
 //!
-//! No message shows any part of a URL in which a password could be, whatever its author forgot.
+//! Messages show no part of a URL that could contain a password, whatever its author forgot to escape.
 
 mod environment;
 mod error;
@@ -32,15 +32,14 @@ const PORTS: &str = "a number from 1 to 65535";
 const APPLICATION: &str = "warploom";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a PostgreSQL server is, who logs in there, and how the connection is protected.
+/// The place of a PostgreSQL server, the role that logs in, and the protection of the connection.
 ///
-/// It is read from `postgres://user@host:port/database?parameter=value`. The parameters are `host`,
-/// `port`, `user`, `password`, `dbname`, `sslmode`, `sslrootcert`, `connect_timeout` and
-/// `application_name` as in libpq, and `schema`, the schema of the tables. What is missing comes
-/// from the environment and libpq's files, then from libpq's defaults.
+/// It is read from `postgres://user@host:port/database?parameter=value`. The parameters are `host`, `port`, `user`,
+/// `password`, `dbname`, `sslmode`, `sslrootcert`, `connect_timeout` and `application_name` as in libpq, and `schema`,
+/// the schema of the tables. Missing values come from the environment and libpq's files, then from libpq's defaults.
 ///
-/// `Display` prints a complete URL without the password, which means the same everywhere. Only
-/// root certificates in memory ([`Roots::Pem`]) are missing there as well.
+/// `Display` prints a complete URL without the password, which means the same everywhere. Only root certificates in
+/// memory ([`Roots::Pem`]) are also left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
     host: Host,
@@ -60,25 +59,25 @@ pub enum Host {
     Name(String),
 }
 
-/// Who logs in, and which tables are meant.
+/// The role that logs in, and its tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Login {
     /// The role.
     pub user: String,
     /// The database.
     pub database: String,
-    /// The schema in which the tables are, see [`Address::schema`].
+    /// The schema of the tables, see [`Address::schema`].
     pub schema: String,
     /// The password of the role. Some servers ask for none.
     pub password: Option<Password>,
 }
 
 impl Address {
-    /// Reads a URL. What it leaves open comes from the environment.
+    /// Reads a URL. Values that it leaves open come from the environment.
     ///
     /// # Errors
-    /// If the URL is malformed or contradicts itself, would leave a connection to another machine
-    /// unprotected without saying so, or if the password file must not be used.
+    /// If the URL is malformed or contradicts itself, if it would leave a connection to another machine unprotected
+    /// without saying so, or if the password file must not be used.
     pub fn parse(text: &str, environment: &Environment) -> Result<Address, AddressError> {
         let mut given = url::split(text)?;
         let mut pick = |name, variable| match given.remove(name) {
@@ -141,7 +140,7 @@ impl Address {
         Address { host, port, login, tls, connect_timeout, application_name }.checked()
     }
 
-    /// The address, if its port, its names and its schema can be meant.
+    /// The address, if its port, its names and its schema are valid.
     fn checked(self) -> Result<Address, AddressError> {
         if self.port == 0 {
             return Err(AddressError::Value { name: "port", must: PORTS });
@@ -198,8 +197,7 @@ impl Address {
         &self.login.database
     }
 
-    /// The schema in which the tables are: at most 40 lowercase letters, digits and `_`, not beginning
-    /// with a digit or `pg_`.
+    /// The schema of the tables: at most 40 lowercase letters, digits and `_`, not beginning with a digit or `pg_`.
     pub fn schema(&self) -> &str {
         &self.login.schema
     }
@@ -209,12 +207,12 @@ impl Address {
         self.login.password.as_ref()
     }
 
-    /// How the connection is protected.
+    /// The protection of the connection.
     pub fn tls(&self) -> &Tls {
         &self.tls
     }
 
-    /// How long one attempt to reach the server may take.
+    /// The time limit of one attempt to reach the server.
     pub fn connect_timeout(&self) -> Duration {
         self.connect_timeout
     }

@@ -1,4 +1,4 @@
-//! Connections to a PostgreSQL server, with limits on everything that can wait for ever.
+//! Connections to a PostgreSQL server, with limits on everything that could wait for ever.
 
 mod error;
 mod tls;
@@ -16,16 +16,16 @@ pub(crate) use error::whole as cause;
 
 use crate::address::{Address, Host};
 
-/// The least version of the server, as `server_version_num` gives it.
+/// The oldest supported version of the server, as `server_version_num` reports it.
 const OLDEST: u32 = 13_00_00;
-/// After how much silence the connection is probed, how often, and how many probes may be lost.
+/// The silence after which the connection is probed, the interval of probes, and the number of probes that may be lost.
 const IDLE: Duration = Duration::from_secs(30);
 const INTERVAL: Duration = Duration::from_secs(10);
 const PROBES: u32 = 3;
-/// How long sent data may stay unacknowledged.
+/// The time after which unacknowledged data ends the connection.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
 
-/// What every session sets. The first two make sure that what is sent means the same everywhere.
+/// The settings of every session. The first two make statements mean the same everywhere.
 const SETTINGS: &str = "\
 SET client_encoding TO 'UTF8';
 SET standard_conforming_strings TO on;
@@ -34,8 +34,8 @@ SET idle_in_transaction_session_timeout TO '60s';
 SET statement_timeout TO '120s';
 ";
 
-/// What a session over a network sets, so that the server gives up a client that is gone, and with
-/// it the locks that the client holds.
+/// The settings of a session over a network. They make the server give up a client that is gone, and the locks that it
+/// holds.
 const NETWORK_SETTINGS: &str = "\
 SET tcp_keepalives_idle TO 30;
 SET tcp_keepalives_interval TO 10;
@@ -43,8 +43,8 @@ SET tcp_keepalives_count TO 3;
 SET tcp_user_timeout TO 60000;
 ";
 
-/// Connects to a server and sets what sessions need: timeouts, and the schema as the only one that is
-/// searched. It need not exist.
+/// Connects to a server and applies the settings of sessions: timeouts, and the schema as the only one in the search
+/// path. The schema need not exist.
 ///
 /// One attempt to reach an address of the host takes at most [`Address::connect_timeout`]; all of them,
 /// with encryption and login, three times as long.
@@ -52,8 +52,8 @@ SET tcp_user_timeout TO 60000;
 /// # Errors
 /// If there is no such connection, or the server is older than PostgreSQL 13.
 pub fn connect(address: &Address) -> Result<Client, ConnectError> {
-    // Nothing limits how long a server that accepted the connection may take to answer. If one never
-    // does, the thread waits on, and a connection that comes too late is closed.
+    // Nothing limits the time in which a server that accepted the connection must answer. If it never does, the thread
+    // waits on, and a connection that comes too late is closed.
     let limit = address.connect_timeout() * 3;
     let (sender, receiver) = mpsc::channel();
     let own = address.clone();
@@ -73,7 +73,7 @@ pub fn connect(address: &Address) -> Result<Client, ConnectError> {
     })
 }
 
-/// Connects without a limit on the whole.
+/// Connects without a limit on the total time.
 fn open(address: &Address) -> Result<Client, ConnectError> {
     let mut config = config(address);
     let client = match tls::client(address.tls())? {
@@ -87,7 +87,7 @@ fn open(address: &Address) -> Result<Client, ConnectError> {
 
 fn config(address: &Address) -> Config {
     let mut config = Config::new();
-    // A path is the folder of a socket here too.
+    // Here too, a path is the folder of a socket.
     let (Host::Socket(host) | Host::Name(host)) = address.host();
     config.host(host).port(address.port()).user(address.user()).dbname(address.database());
     if let Some(password) = address.password() {
@@ -99,7 +99,7 @@ fn config(address: &Address) -> Config {
     config
 }
 
-/// Checks the version and sets what sessions need.
+/// Checks the version and applies the settings of sessions.
 fn prepare(client: &mut Client, address: &Address) -> Result<(), ConnectError> {
     let failed = |error: postgres::Error| ConnectError::of(address, &error);
     let version = client.simple_query("SHOW server_version_num").map_err(failed)?;
@@ -124,9 +124,9 @@ fn check_version(number: &str, address: &Address) -> Result<(), ConnectError> {
     }
 }
 
-/// Makes sure that the session is one, by an advisory lock: takes it in one transaction and looks for it
-/// in two more. A pooler in transaction mode may run these in different sessions of the server, in which
-/// locks and settings get lost.
+/// Checks that the session is a single one, by an advisory lock: takes it in one transaction and looks for it in two
+/// more. A pooler in transaction mode may run these in different sessions of the server, which would lose locks and
+/// settings.
 ///
 /// On success, the session holds the lock. A pooler with only one client may pass.
 ///

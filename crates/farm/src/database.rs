@@ -14,10 +14,10 @@ use crate::store;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DatabaseError {
-    /// The server does not run.
+    /// The server is not running.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The address of the server is not one.
+    /// The address of the server is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The server cannot be reached.
@@ -29,13 +29,13 @@ pub enum DatabaseError {
     /// The role of the workers cannot be set up.
     #[error("the role of the workers cannot be set up: {message}; see the server's log in its folder")]
     Roles {
-        /// What the server says.
+        /// The server's message.
         message: String,
     },
 }
 
-/// Starts the server in a folder, with new data in a new folder, and makes what is missing: tables,
-/// and a role for workers that may use them and is neither their owner nor a superuser.
+/// Starts the server in a folder, with new data in a new folder, and creates missing tables and a role for workers. The
+/// role may use the tables, and is neither their owner nor a superuser.
 ///
 /// # Errors
 /// If PostgreSQL is not installed, or the folder or the server cannot be used.

@@ -1,31 +1,29 @@
-//! How runs share the GPUs of a farm: by what a trial of each is expected to gain.
+//! How runs share the GPUs of a farm: by the expected gain of a trial.
 //!
-//! [`gain`] estimates that from the trials of a run, [`shares`] makes shares of the estimates, and
-//! [`next`] and [`after`] keep to the shares while candidates are taken: weighted fair queueing.
+//! [`gain`] estimates it from the trials of a run, [`shares`] converts the estimates to shares, and [`next`] and
+//! [`after`] keep to the shares while candidates are taken: weighted fair queueing.
 
-/// How many of the last trials show how a run goes on.
+/// The number of latest trials that show the progress of a run.
 const WINDOW: usize = 100;
 
-/// By how much the first trials of a run are believed to improve it, as a natural logarithm.
+/// The prior improvement of a run by its first trials, as a natural logarithm.
 const HOPE: f64 = 0.05;
 
-/// The least share of a run, as long as there are few; and the part of the whole that the least
-/// shares of many take.
+/// The least share of a run while there are few runs, and the total of the least shares while there are many.
 const LEAST: f64 = 0.08;
 const LEAST_OF_ALL: f64 = 0.5;
 
-/// By which factor the best time of a run is expected to shrink with its next trial, as a natural
-/// logarithm. `times` are those of its trials in order, `None` for failed ones.
+/// The factor by which the best time of a run is expected to shrink with its next trial, as a natural logarithm.
+/// `times` are the times of its trials in order, `None` for failed ones.
 ///
-/// It is the mean over the last 100 trials, failed ones among them because they take time as well.
-/// Logarithms make runs comparable: one per cent of a long time is worth as much as one per cent of
-/// a short one. What was gained before says little, since runs improve fast at first and hardly at
-/// all in the end.
+/// It is the mean over the last 100 trials, including failed ones, because they take time as well. Logarithms make runs
+/// comparable: one per cent of a long time is worth as much as one per cent of a short one. Earlier gains are ignored,
+/// since runs improve fast at first and hardly at all in the end.
 ///
-/// The last trials alone would give up a run that has just begun, or one that stands still for a
-/// while. So there is a prior: of trials that do not depend on each other, the *n*th is the best so
-/// far with a probability of 1 / *n*, and a new best time is believed to be 5 % better. The prior
-/// decays as fast as that probability, so that it decides about the first trials only.
+/// The last trials alone would give up a run that has just begun, or one that makes no progress for a while. So there
+/// is a prior: among independent trials, the *n*th is the best so far with a probability of 1 / *n*, and a new best
+/// time is assumed to be 5 % better. The prior decays as fast as that probability, so it dominates only the first
+/// trials.
 pub fn gain(times: &[Option<f64>]) -> f64 {
     let (before, window) = times.split_at(times.len().saturating_sub(WINDOW));
     let valid = |times: &[Option<f64>]| -> Vec<f64> {
@@ -33,7 +31,7 @@ pub fn gain(times: &[Option<f64>]) -> f64 {
     };
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     let recent = valid(window);
-    // A run that had no valid trial before has improved since the first that it has.
+    // A run without an earlier valid trial has improved since its first valid one.
     let before = match valid(before).as_slice() {
         [] => recent.first().copied().unwrap_or(f64::INFINITY),
         before => least(before),
@@ -44,8 +42,8 @@ pub fn gain(times: &[Option<f64>]) -> f64 {
     improved / window.len().max(1) as f64 + prior
 }
 
-/// The share of each run, from what its next trial is expected to gain. The shares sum up to 1. None
-/// is less than [`least_share`], because a run may improve again; the rest is in proportion to gains.
+/// The share of each run, from the expected gain of its next trial. The shares sum up to 1. None is less than
+/// [`least_share`], because a run may improve again; the rest is in proportion to gains.
 pub fn shares(gains: &[f64]) -> Vec<f64> {
     let gains: Vec<f64> =
         gains.iter().map(|gain| if gain.is_finite() { gain.max(0.0) } else { 0.0 }).collect();
@@ -57,14 +55,13 @@ pub fn shares(gains: &[f64]) -> Vec<f64> {
     gains.iter().map(|gain| least + rest * part(gain)).collect()
 }
 
-/// The least share of each of so many runs: 8 %, or half of an equal share.
+/// The least share of each of `runs` runs: 8 %, or half of an equal share.
 pub fn least_share(runs: usize) -> f64 {
     LEAST.min(LEAST_OF_ALL / runs.max(1) as f64)
 }
 
-/// The run whose candidates are next: the one that has used the least of its share, and of several
-/// the one with the largest share. `runs` are those with candidates: how far each has used its share,
-/// and the share. `None` if there are none.
+/// The run whose candidates are next: the one that has used the least of its share; ties go to the largest share.
+/// `runs` are those with candidates: the used part of each share, and the share. `None` if there are none.
 pub fn next(runs: &[(f64, f64)]) -> Option<usize> {
     let order = |(used, share): &(f64, f64), (other_used, other_share): &(f64, f64)| {
         used.total_cmp(other_used).then(other_share.total_cmp(share))
@@ -72,18 +69,17 @@ pub fn next(runs: &[(f64, f64)]) -> Option<usize> {
     (0..runs.len()).min_by(|&one, &other| order(&runs[one], &runs[other]))
 }
 
-/// How far the share of a run is used after `count` more of its candidates were taken. `clock` is the
-/// [time that all runs share](clock): one that had no candidates for a while does not catch up on what
-/// it left to others.
+/// The used part of a run's share after `count` more of its candidates were taken. `clock` is the [time that all runs
+/// share](clock): a run that had no candidates for a while does not catch up on the trials that it left to others.
 pub fn after(used: f64, share: f64, count: usize, clock: f64) -> f64 {
     used.max(clock) + cost(count, share)
 }
 
-/// How far a run has used its share, at the least, if it has always had candidates. `runs` are all that
-/// go on, in the same form as in [`next`], and `count` is how many candidates are taken at a time.
+/// The least used part of a share that a run can have if it has always had candidates. `runs` are all unfinished runs,
+/// in the same form as in [`next`], and `count` is the number of candidates taken at a time.
 ///
-/// Whatever is taken is taken from the run that has used the least. So none that had candidates then had
-/// used less than the one that was chosen, before that took `count` more.
+/// Candidates are always taken from the run that has used the least. So no run with candidates had used less than the
+/// chosen one, before that took `count` more.
 pub fn clock(runs: &[(f64, f64)], count: usize) -> f64 {
     runs.iter().map(|&(used, share)| used - cost(count, share)).fold(0.0, f64::max)
 }
@@ -96,7 +92,7 @@ fn cost(count: usize, share: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Numbers from 0 to 1 that look random.
+    /// Pseudo-random numbers from 0 to 1.
     struct Noise(u64);
 
     impl Noise {
@@ -106,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Takes 16 candidates at a time, as workers do, and returns which run each trial went to.
+    /// Takes 16 candidates at a time, as workers do, and returns the run of each trial.
     fn simulated(trials: usize, runs: &mut [Box<dyn FnMut(usize) -> Option<f64> + '_>]) -> Vec<usize> {
         let mut times: Vec<Vec<Option<f64>>> = vec![Vec::new(); runs.len()];
         let mut used = vec![0.0; runs.len()];
@@ -134,7 +130,7 @@ mod tests {
         for (slope, seed) in [(0.001, 1), (0.003, 2), (0.01, 3)] {
             let (mut noise, mut other) = (Noise(seed), Noise(seed + 100));
             let flat = move |_| Some(100.0 * (1.0 + 0.01 * noise.next()));
-            // It gets slowly better, with much noise and some failures.
+            // It improves slowly, with much noise and some failures.
             let improving = move |trial: usize| {
                 let failed = other.next() < 0.1;
                 (!failed).then(|| 100.0 * (-slope * trial as f64).exp() * (1.0 + 0.3 * other.next()))
@@ -173,7 +169,7 @@ mod tests {
         times.push(Some(5.0));
         let improved = 2f64.ln() / 100.0;
         assert!((gain(&times) - improved).abs() < 0.001, "{}", gain(&times));
-        // It was the first valid trial that was improved upon.
+        // The improvement is relative to the first valid trial.
         let late = [None, None, Some(8.0), Some(4.0)];
         assert!((gain(&late) - 2f64.ln() / 4.0 - HOPE / 5.0).abs() < 1e-12);
     }

@@ -1,5 +1,5 @@
-//! The farm file: how to reach a farm's database, with the password. Workers are given the file's
-//! path, so that no password stands in arguments, in the scripts of jobs or in logs.
+//! The farm file: how to reach a farm's database, with the password. Workers are given the file's path, so that no
+//! password is in arguments, job scripts or logs.
 
 use std::fmt;
 use std::fs::File;
@@ -17,7 +17,7 @@ const VERSION: u64 = 1;
 /// The largest file that is read, in bytes. A real one has about 1 KB.
 const MOST: u64 = 1 << 20;
 
-/// The address of a farm's database, and the certificate by which its server is known.
+/// The address of a farm's database, and the certificate that authenticates its server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FarmFile {
     /// `postgres://ROLE:PASSWORD@HOST:PORT/DATABASE`.
@@ -51,7 +51,7 @@ pub enum FarmFileError {
     Read {
         /// The farm file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's message.
         error: io::Error,
     },
     /// The file cannot be written.
@@ -59,7 +59,7 @@ pub enum FarmFileError {
     Write {
         /// The farm file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's message.
         error: io::Error,
     },
     /// A folder, a device or a pipe.
@@ -68,7 +68,7 @@ pub enum FarmFileError {
         /// The path that was given.
         path: PathBuf,
     },
-    /// The file belongs to somebody else, who may have written anything into it.
+    /// The file belongs to another user, who may have written anything into it.
     #[error("the farm file {} belongs to another user; give a copy of your own", path.display())]
     Owner {
         /// The farm file.
@@ -92,7 +92,7 @@ pub enum FarmFileError {
         /// The path that was given.
         path: PathBuf,
     },
-    /// The text is not that of a farm file.
+    /// The text is not a farm file.
     #[error(
         "{} is not a farm file (line {line}, column {column}); give the file that `warploom farm start` has written",
         path.display()
@@ -134,7 +134,7 @@ impl FarmFile {
         if text.len() as u64 > MOST {
             return Err(FarmFileError::Large { path: path.to_path_buf() });
         }
-        // What serde says may quote the text.
+        // Messages of serde may quote the text.
         let content = |error: serde_json::Error| FarmFileError::Content {
             path: path.to_path_buf(),
             line: error.line(),
@@ -148,8 +148,7 @@ impl FarmFile {
         Ok(FarmFile { url, ca })
     }
 
-    /// Writes the file for its owner alone. Readers see the old file or the new one, and nothing
-    /// between.
+    /// Writes the file for its owner alone. Readers see either the old file or the new one.
     ///
     /// # Errors
     ///
@@ -170,11 +169,11 @@ impl FarmFile {
         write().map_err(|error| FarmFileError::Write { path: path.to_path_buf(), error })
     }
 
-    /// The address of the server. The environment has no say in it.
+    /// The address of the server. The environment has no effect on it.
     ///
     /// # Errors
     ///
-    /// If the URL in the file is not one.
+    /// If the URL in the file is invalid.
     pub fn address(&self) -> Result<Address, AddressError> {
         let address = Address::parse(&self.url, &Environment::default())?;
         Ok(match &self.ca {
@@ -183,7 +182,7 @@ impl FarmFile {
         })
     }
 
-    /// The password as it stands in the address.
+    /// The password as written in the address.
     pub(crate) fn password(&self) -> Option<&str> {
         let (_, rest) = self.url.split_once("://")?;
         let authority = rest.split(['/', '?']).next()?;
@@ -192,10 +191,10 @@ impl FarmFile {
     }
 }
 
-/// Without the password.
+/// Prints the file without the password.
 impl fmt::Debug for FarmFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Options may contain a password too, so what follows a `?` is left out.
+        // Options may contain a password too, so everything after a `?` is left out.
         let host = self.url.rsplit_once('@').map_or("", |(_, host)| host);
         let host = host.split('?').next().unwrap_or_default();
         f.debug_struct("FarmFile")
@@ -218,8 +217,8 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Rejects what is no file of this user's own. Only the opened file is looked at, because the path
-/// may soon be that of another.
+/// Rejects anything but a regular file of this user. Checks only the opened file, because the path may soon name
+/// another one.
 fn check(file: &File, path: &Path) -> Result<(), FarmFileError> {
     let path = path.to_path_buf();
     let facts = match file.metadata() {

@@ -1,5 +1,4 @@
-//! What a farm has done so far: its rate over time, what each worker recorded, and how the best time of
-//! each problem went down.
+//! The history of a farm: its rate over time, the trials of each worker, and the best time of each problem over time.
 
 use std::collections::BTreeMap;
 
@@ -7,40 +6,39 @@ use warploom_tune::records::{RecordsError, Row, Store, Unreadable, Value};
 
 use crate::store::Postgres;
 
-/// The most periods, and the least length of one in seconds.
+/// The most periods, and the shortest length of one in seconds.
 const PERIODS: f64 = 60.0;
 const SHORTEST: f64 = 1.0;
 
-/// What a farm has done so far. All times are in seconds since its first trial.
+/// The history of a farm. All times are in seconds since its first trial.
 #[derive(Clone, PartialEq, Debug)]
 pub struct History {
-    /// When the first trial was recorded, in seconds since the Unix epoch.
+    /// The time of the first trial, in seconds since the Unix epoch.
     pub began_at: f64,
-    /// When the last trial was recorded.
+    /// The time of the last trial.
     pub seconds: f64,
     /// The length of a period.
     pub period: f64,
-    /// How many trials were recorded in each period from the first to the last, by worker. The last
-    /// period may be shorter.
+    /// The number of trials in each period from the first to the last, by worker. The last period may be shorter.
     pub periods: Vec<BTreeMap<i64, u64>>,
-    /// Those who recorded something, in the order in which they joined.
+    /// The workers that recorded trials, in the order in which they joined.
     pub workers: Vec<Past>,
     /// The problems, in order.
     pub problems: Vec<Tuned>,
 }
 
-/// What a worker has done.
+/// The trials of a worker.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Past {
     /// Its number.
     pub worker: i64,
     /// The machine that it ran on.
     pub host: String,
-    /// When it recorded its first trial.
+    /// The time of its first trial.
     pub first: f64,
-    /// When it recorded its last one.
+    /// The time of its last trial.
     pub last: f64,
-    /// How many trials it recorded, by their status: `ok`, or the kind of the failure.
+    /// The number of its trials by status: `ok`, or the kind of the failure.
     pub trials: BTreeMap<String, u64>,
 }
 
@@ -51,7 +49,7 @@ pub struct Tuned {
     pub problem: i64,
     /// The name of its pipeline.
     pub name: String,
-    /// When there was a better time than before, and the time in microseconds.
+    /// The times at which a better time was found, and these times in microseconds.
     pub bests: Vec<(f64, f64)>,
 }
 
@@ -71,7 +69,7 @@ const BESTS: &str = "SELECT b.problem, p.name, b.at, b.us FROM
     JOIN problems q ON q.id = b.problem JOIN pipelines p ON p.hash = q.pipeline
     WHERE b.before IS NULL OR b.us < b.before ORDER BY b.problem, b.at, b.id";
 
-/// Reads what the farm has done so far; `None` if it has recorded nothing.
+/// Reads the history of the farm; `None` if it has recorded nothing.
 ///
 /// # Errors
 /// If the server cannot be asked.
@@ -98,20 +96,19 @@ pub fn read(store: &Postgres) -> Result<Option<History>, RecordsError> {
 }
 
 impl Past {
-    /// How many trials it recorded.
+    /// The number of its trials.
     pub fn count(&self) -> u64 {
         self.trials.values().sum()
     }
 
-    /// How many trials it recorded a minute, from its first to its last; `None` if that is no time.
+    /// Its trials per minute, from its first to its last; `None` if that span is empty.
     pub fn per_minute(&self) -> Option<f64> {
         let seconds = self.last - self.first;
         (seconds > 0.0).then(|| (self.count() - 1) as f64 * 60.0 / seconds)
     }
 }
 
-/// Counts by period. Trials that were recorded at the very end, or since the span was read, belong to
-/// the last.
+/// Counts by period. Trials at the very end, or after the span was read, belong to the last period.
 fn periods(rows: &[Row], last: usize) -> Result<Vec<BTreeMap<i64, u64>>, Unreadable> {
     let mut periods = vec![BTreeMap::new(); last.max(1)];
     for row in rows {

@@ -2,15 +2,18 @@
 //!
 //! | module | subject |
 //! | --- | --- |
-//! | [`roles`] | what a worker does |
+//! | [`roles`] | the roles of a worker |
 //! | [`slurm`] | job scripts |
 //! | [`hosts`] | machines that are reached by ssh, as a file lists them |
-//! | [`plan`] | what will be started, as text for users |
-//! | [`start`] | doing so, and what came of it |
+//! | [`plan`] | the planned starts, as text for users |
+//! | [`start`] | starting them, and the results |
+//! | `ssh`, `local` | workers on other machines, and on this one |
+//! | `run`, `quote` | running the programs that start workers, and words for their shells |
 //! | [`gpus`] | the GPUs that a scheduler gave a worker |
+//! | `error` | why workers could not be started |
 //!
-//! A worker finds its server by a farm file, so that no password stands in arguments, in the scripts
-//! of jobs or in logs. PostgreSQL's variables (`PGPASSWORD` and others) are not passed on.
+//! A worker finds its server by a farm file, so that no password is in arguments, job scripts or logs. PostgreSQL's
+//! variables (`PGPASSWORD` and others) are not passed on.
 //!
 //! ```
 //! use std::path::Path;
@@ -48,24 +51,24 @@ use hosts::Hosts;
 use roles::Roles;
 use slurm::Slurm;
 
-/// Where workers are started.
+/// The place where workers are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// As array jobs of Slurm.
     Slurm(Slurm),
     /// By ssh, one on each line of a file.
     Ssh(Hosts),
-    /// So many processes on this machine.
+    /// This many processes on this machine.
     Local(NonZero<u32>),
 }
 
 impl Placement {
-    /// What will be started. Scripts and logs of this machine and of Slurm's jobs go into a folder,
-    /// which the machines of a cluster must share.
+    /// The planned starts. Scripts and logs of this machine and of Slurm's jobs go into a folder, which the machines of
+    /// a cluster must share.
     ///
     /// # Errors
     ///
-    /// If a path cannot stand in a command or a script.
+    /// If a path cannot be used in a command or a script.
     pub fn plan(&self, worker: &Worker, folder: &Path) -> Result<Plan, LaunchError> {
         let folder = absolute(folder).at(folder)?;
         let starts = match self {
@@ -77,7 +80,7 @@ impl Placement {
     }
 }
 
-/// What all workers of a farm have in common: `PROGRAM farm worker FARMFILE --role ROLES`.
+/// The common part of a farm's workers: `PROGRAM farm worker FARMFILE --role ROLES`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worker {
     program: String,
@@ -92,7 +95,7 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// If the farm file is a URL, or if a path cannot stand in a command or a script.
+    /// If the farm file is a URL, or if a path cannot be used in a command or a script.
     pub fn new(program: impl AsRef<Path>, farm_file: impl AsRef<Path>) -> Result<Worker, LaunchError> {
         let (program, farm_file) = (program.as_ref(), farm_file.as_ref());
         if Records::of_server(farm_file).is_some() {
@@ -108,12 +111,12 @@ impl Worker {
         Ok(Worker { program, farm_file, arguments: Vec::new(), gpus: Vec::new() })
     }
 
-    /// With more arguments for every worker.
+    /// The same with more arguments for every worker.
     pub fn with_arguments(self, arguments: Vec<String>) -> Worker {
         Worker { arguments, ..self }
     }
 
-    /// With numbers of this machine's GPUs, which its workers share out among them. Without, each
+    /// The same with numbers of this machine's GPUs, which are divided among its workers. Without them, each worker
     /// takes the first.
     pub fn with_gpus(self, gpus: Vec<usize>) -> Worker {
         Worker { gpus, ..self }
@@ -138,7 +141,7 @@ impl Worker {
     }
 }
 
-/// A path as it stands in commands, scripts and messages.
+/// A path in the form for commands, scripts and messages.
 fn text(path: &Path) -> Result<&str, LaunchError> {
     path.to_str()
         .filter(|text| !text.is_empty() && !text.chars().any(char::is_control))

@@ -2,17 +2,17 @@
 //!
 //! | module | subject |
 //! | --- | --- |
-//! | [`address`] | URLs of servers, and where passwords come from |
+//! | [`address`] | URLs of servers, and sources of passwords |
 //! | [`connect`] | connections: TLS, limits, refusals |
-//! | [`queue`] | what a farm tunes and measures, and who does it |
-//! | [`worker`] | processes that do it |
+//! | [`queue`] | runs, candidates and workers of a farm |
+//! | [`worker`] | the processes of a farm |
 //! | [`store`] | [records](warploom_tune::records::Store) in the tables of a server |
 //! | [`server`] | a private server for those who have none |
 //! | [`database`] | that server with its tables and roles |
 //! | [`farm_file`] | the file that tells workers where their server is |
 //! | [`fairness`] | how runs share the GPUs |
-//! | [`status`] | what a farm does at the moment |
-//! | [`history`] | what it has done so far |
+//! | [`status`] | the current state of a farm |
+//! | [`history`] | its progress so far |
 //! | [`launch`] | starting workers: Slurm, ssh, this machine |
 
 pub mod address;
@@ -44,8 +44,7 @@ use farm_file::FarmFile;
 /// The largest file that can be a farm file, in bytes.
 const MOST: u64 = 1 << 20;
 
-/// The server that a place names, by its URL or as a farm file; `None` if it is the path of another
-/// file.
+/// The server that a place names, by its URL or as a farm file; `None` for the path of any other file.
 ///
 /// # Errors
 /// If it is a URL or a farm file that cannot be used.
@@ -67,8 +66,8 @@ pub fn address_of(place: &Path) -> Result<Option<Address>, RecordsError> {
     file.address().map(Some).map_err(|error| refused(shown(), error.to_string()))
 }
 
-/// Whether a path is that of a farm file: a small JSON object with the URL of a server. What cannot be read is none, and
-/// other JSON is left to whoever reads it.
+/// Whether a path is that of a farm file: a small JSON object with the URL of a server. Unreadable files are not, and
+/// other JSON is left to its own readers.
 fn is_farm_file(path: &Path) -> bool {
     let metadata = std::fs::metadata(path);
     if !metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MOST) {
@@ -76,7 +75,7 @@ fn is_farm_file(path: &Path) -> bool {
     }
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut text));
-    // Most files are told by their first byte.
+    // The first byte rules out most files.
     if read.is_err() || text.first() != Some(&b'{') {
         return false;
     }

@@ -1,4 +1,4 @@
-//! The queue of a farm: what is to be tuned, what is to be measured for it, and who does that.
+//! The queue of a farm: runs, their candidates, and the workers that process them.
 //!
 //! | module | subject |
 //! | --- | --- |
@@ -6,12 +6,12 @@
 //! | [`runs`] | pipelines to tune; for each, one process at a time proposes candidates |
 //! | [`candidates`] | schedules on their way from a proposal to a trial |
 //! | [`code`] | machine code on its way from a compiler to a GPU |
-//! | [`fence`] | records that can be written only by those whose turn it is |
+//! | [`fence`] | records that only the current holder of a task can write |
 //! | [`paces`] | how fast GPUs of one kind are |
 //!
-//! Whoever takes something writes down its number, the one whose advisory lock it holds while it is
-//! connected, and counts up how often it was taken. What others have taken is void once that lock is
-//! gone. What somebody writes for something counts only if it was not taken again in between.
+//! A process that takes an item writes its own number beside it, whose advisory lock it holds while it is connected,
+//! and increments the item's counter. The claim is void once that lock is gone. Its writes for the item count only if
+//! the counter has not changed.
 
 pub mod candidates;
 pub mod code;
@@ -44,7 +44,7 @@ impl Queue {
         Ok(Queue { store: Postgres::open(address)? })
     }
 
-    /// Where it is.
+    /// Its place.
     pub fn place(&self) -> &Place {
         self.store.place()
     }
@@ -108,7 +108,7 @@ fn readable<T>(
     read.map_err(|error| RecordsError::unreadable(place, error))
 }
 
-/// A value as JSON. Nothing that is stored here has keys that are no texts.
+/// A value as JSON. All stored values have text keys.
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

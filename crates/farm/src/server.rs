@@ -1,9 +1,9 @@
 //! A private PostgreSQL server in a folder, for those who have none.
 //!
-//! The server's user is whoever starts it, or for root a user for servers. It listens on a Unix
-//! socket, and for other machines only if it is told so, with encryption alone. It has the role
-//! [`OWNER`], which owns everything, the role [`WORKER`], which may use the tables, and the database
-//! [`DATABASE`]. Their passwords are random and stand in two farm files only.
+//! The server runs as the user who starts it, or for root as a service user. It listens on a Unix socket, and for other
+//! machines only on request and only encrypted. It has the role [`OWNER`], which owns everything, the role [`WORKER`],
+//! which may use the tables, and the database [`DATABASE`]. Their passwords are random and are stored only in two farm
+//! files.
 
 #![cfg(unix)]
 
@@ -34,27 +34,27 @@ use error::At;
 use programs::{Programs, last_lines};
 use settings::{State, new_password};
 
-/// The most connections, unless told otherwise.
+/// The default limit on connections.
 const CONNECTIONS: u32 = 200;
-/// Port of the socket of a server that no other machine reaches.
+/// Port of the socket of a server that other machines do not reach.
 const PORT: u16 = 5432;
-/// How many files of the log are kept at a start. Each has at most about 10 MB.
+/// The number of log files kept at a start. Each has at most about 10 MB.
 const LOGS: usize = 10;
 
-/// A private server by its folder. The server runs on when this value is dropped.
+/// A private server by its folder. The server keeps running when this value is dropped.
 #[derive(Clone, Debug)]
 pub struct Server {
     folder: PathBuf,
 }
 
-/// How a server is started.
+/// Options of a start.
 #[derive(Clone, Debug)]
 pub struct StartOptions {
     /// The address by which other machines reach it; `None` for processes of this machine only.
     pub listen: Option<Listen>,
-    /// The most connections; `None` for as many as before, and 200 at first.
+    /// The limit on connections; `None` keeps the previous limit, initially 200.
     pub max_connections: Option<u32>,
-    /// How long it is waited for.
+    /// The time limit of the start.
     pub timeout: Duration,
 }
 
@@ -64,7 +64,7 @@ impl Default for StartOptions {
     }
 }
 
-/// Whether PostgreSQL's programs are here.
+/// Whether PostgreSQL's programs are installed.
 pub fn is_installed() -> bool {
     Programs::are_here()
 }
@@ -94,7 +94,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// What the owner must execute after every start, see [`setup_statements`].
+    /// The statements that the owner must execute after every start, see [`setup_statements`].
     pub fn setup(&self) -> Vec<String> {
         setup_statements(self.worker.password().unwrap_or_default())
     }
@@ -106,12 +106,12 @@ impl Server {
         Server { folder: folder.to_path_buf() }
     }
 
-    /// Starts the server, with new data in a new folder, and waits until it accepts connections. A
-    /// server that runs already is left as it is.
+    /// Starts the server, with new data in a new folder, and waits until it accepts connections. A running server is
+    /// left unchanged.
     ///
     /// # Errors
-    /// If PostgreSQL is not installed, the folder cannot be used, the server runs with other
-    /// options than those given, or it does not start. The message then quotes its log.
+    /// If PostgreSQL is not installed, the folder cannot be used, the server runs with other options than those given,
+    /// or it does not start. The message then quotes its log.
     pub fn start(&self, options: &StartOptions) -> Result<Started, ServerError> {
         let folder = folder::prepared(&self.folder)?;
         let _lock = folder::lock(&folder, options.timeout)?;
@@ -181,12 +181,12 @@ impl Server {
     }
 }
 
-/// What a start needs.
+/// The inputs of a start.
 struct Start {
     folder: PathBuf,
     account: Option<Account>,
     programs: Programs,
-    /// How the server was started before.
+    /// The state of the previous start.
     before: Option<State>,
     timeout: Duration,
 }
@@ -207,7 +207,7 @@ impl Start {
         Ok(Start { folder, account, programs, before, timeout })
     }
 
-    /// The state of the running server, if it is what is asked for.
+    /// The state of the running server, if it has the requested options.
     fn reused(&self, state: &State, options: &StartOptions) -> Result<State, ServerError> {
         let listens = options.listen.as_ref().is_none_or(|listen| {
             state.listen.as_deref() == Some(listen.host())
@@ -224,7 +224,7 @@ impl Start {
         Err(ServerError::Running { folder: self.folder.clone(), options })
     }
 
-    /// The state of the server that is to be started.
+    /// The state of the server to be started.
     fn planned(&self, options: &StartOptions) -> Result<State, ServerError> {
         let before = self.before.as_ref();
         let port_before = before.filter(|state| state.listen.is_some()).map(|state| state.port);
@@ -250,7 +250,7 @@ impl Start {
         self.folder.join("data").exists()
     }
 
-    /// The owner's connection. The password of data that exists is in the file that exists.
+    /// The owner's connection. Existing data keeps the password in the existing file.
     fn owner_file(&self, state: &State) -> Result<FarmFile, ServerError> {
         let path = self.folder.join("owner.json");
         let password = match self.has_data() {
@@ -263,7 +263,7 @@ impl Start {
         Ok(FarmFile { url: url(OWNER, &password, &state.socket, state.port), ca: None })
     }
 
-    /// The connection of workers. A file that is gone gets a new password.
+    /// The connection of workers. A missing file gets a new password.
     fn worker_file(&self, state: &State, ca: Option<String>) -> Result<FarmFile, ServerError> {
         let path = self.folder.join("farm.json");
         let password = match FarmFile::read(&path) {
@@ -278,7 +278,7 @@ impl Start {
         Ok(FarmFile { url: url(WORKER, &password, host, state.port), ca })
     }
 
-    /// Makes the data, unless there are some. They appear as a whole or not at all.
+    /// Creates the data, unless it exists: as a whole or not at all.
     fn initialise(&self, owner: &FarmFile) -> Result<(), ServerError> {
         folder::make(&self.folder.join("log"), 0o700, self.account.as_ref())?;
         let (new, data) = (self.folder.join("data.new"), self.folder.join("data"));
@@ -298,7 +298,7 @@ impl Start {
         let password = format!("--pwfile={name}");
         let arguments = ["-D", "data.new", "-U", OWNER, "--auth=scram-sha-256", &password];
         let rest = ["--encoding=UTF8", "--locale=C", "--data-checksums"];
-        // Most of the time goes into making the data safe from power failures, which tests need not.
+        // Most of the time is spent on making the data safe from power failures, which tests do not need.
         let sync: &[&str] = if cfg!(test) { &["--no-sync"] } else { &[] };
         self.programs.run("initdb", &[&arguments[..], &rest, sync].concat(), "")?;
         // One process on the data, without connections.
@@ -329,8 +329,8 @@ impl Start {
         let pid = self.folder.join("data/postmaster.pid");
         let end = Instant::now() + self.timeout;
         loop {
-            // The last line of the file says how far the server is, another the path of the data.
-            // After a crash of the machine, the file is an old one.
+            // The last line of the file contains the state of the server, another one the path of the data. After a
+            // crash of the machine, the file is stale.
             let text = fs::read(&pid).unwrap_or_default();
             let is_ready =
                 text.split(|byte| *byte == b'\n').nth(7).is_some_and(|line| line.starts_with(b"ready"));
@@ -368,12 +368,12 @@ fn prune(log: &Path) {
     files.sort();
     let old = files.iter().rev().skip(LOGS - 1);
     for file in old.chain([&log.join("start.log")]) {
-        // A log that stays does no harm.
+        // A remaining log is harmless.
         let _ = fs::remove_file(file);
     }
 }
 
-/// What the server has logged in a start: at first in a file of its own.
+/// The log of a start: initially in a file of its own.
 fn since(log: &Path, begin: SystemTime) -> String {
     let is_new = |path: &PathBuf| {
         fs::metadata(path).and_then(|facts| facts.modified()).is_ok_and(|modified| modified >= begin)
@@ -388,7 +388,7 @@ fn since(log: &Path, begin: SystemTime) -> String {
     text.lines().filter(said).collect::<Vec<_>>().join("\n")
 }
 
-/// The files of the log, whose names are their times.
+/// The log files, which are named by their times.
 fn logs(log: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(log).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_log = |path: &PathBuf| {

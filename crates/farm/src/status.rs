@@ -1,4 +1,4 @@
-//! What a farm does at the moment: its workers, its runs, and what waits to be measured.
+//! The current state of a farm: its workers, its runs, and its queue.
 //!
 //! All ages and rates are by the server's clock. A worker is alive while the server knows its
 //! connection, and has heard from it within a minute.
@@ -11,34 +11,34 @@ use warploom_tune::records::{RecordsError, Row, Store, Unreadable, Value};
 use crate::fairness::least_share;
 use crate::store::Postgres;
 
-/// Over how many seconds the rate of a worker, and that of the farm, are measured.
+/// The number of seconds over which rates are measured.
 const RECENT: f64 = 300.0;
 const LATELY: f64 = 600.0;
 
-/// For how many seconds a worker that has ended is listed.
+/// The number of seconds for which an ended worker is listed.
 const LISTED: f64 = 86_400.0;
 
-/// How many notes are listed.
+/// The number of notes listed.
 const NOTES: u32 = 10;
 
-/// With so few trials, a run gets them because little is known of it.
+/// Up to this many trials, a run gets its share because little is known of it.
 const FEW: u64 = 20;
 
-/// What a farm does at the moment.
+/// The current state of a farm.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Status {
     /// The version of the server.
     pub server: String,
-    /// Those that work, and those that have ended within a day, in the order in which they joined.
+    /// The workers that are alive or ended within a day, in the order in which they joined.
     pub workers: Vec<Worker>,
-    /// What is and was tuned, in the order in which it was asked for.
+    /// The runs, in the order in which they were added.
     pub runs: Vec<Run>,
-    /// How many candidates there are.
+    /// The number of candidates.
     pub queue: Queue,
-    /// How many trials were recorded lately.
+    /// The rate of trials.
     pub throughput: Throughput,
-    /// For how long the runs will go on, in seconds, if trials are recorded as fast as lately; `None`
-    /// if that is not known, or nobody is there to run any.
+    /// The remaining time of the runs in seconds, at the current rate of trials; `None` if that is not known, or if no
+    /// connected worker runs trials.
     pub seconds_left: Option<f64>,
     /// The last notes, in order.
     pub notes: Vec<Note>,
@@ -53,30 +53,29 @@ pub struct Worker {
     pub host: String,
     /// The number of its process there.
     pub process: i64,
-    /// What it does: `propose`, `compile` and `run`.
+    /// Its roles: `propose`, `compile` and `run`.
     pub roles: Vec<String>,
     /// The name of its GPUs; `None` if it has none.
     pub device: Option<String>,
-    /// How many GPUs it has.
+    /// The number of its GPUs.
     pub gpus: u64,
-    /// Whether it still works.
+    /// Whether it is alive.
     pub life: Life,
-    /// How many seconds ago it was last heard of.
+    /// The seconds since it last reported.
     pub seen_seconds: f64,
-    /// How many candidates it has compiled.
+    /// The number of candidates it has compiled.
     pub compiled: u64,
-    /// How many candidates it has run.
+    /// The number of candidates it has run.
     pub ran: u64,
-    /// How many of both failed.
+    /// The number of failures among both.
     pub failed: u64,
-    /// How many trials it records in a minute, over the last five.
+    /// Its trials per minute, over the last five.
     pub trials_per_minute: f64,
-    /// How fast its GPUs are: 1 is as fast as the median of all; `None` if they were not compared with
-    /// others.
+    /// The speed of its GPUs: 1 is as fast as the median of all; `None` if they were not compared with others.
     pub pace: Option<f64>,
 }
 
-/// Whether a worker still works.
+/// Whether a worker is alive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Life {
@@ -84,11 +83,11 @@ pub enum Life {
     Alive,
     /// It has left in an orderly way.
     Left,
-    /// It is no longer connected and has not said why.
+    /// It is no longer connected, without having left.
     Lost,
 }
 
-/// Something to tune.
+/// A run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Run {
     /// Its number.
@@ -99,25 +98,25 @@ pub struct Run {
     pub state: String,
     /// Whether a process that is alive proposes candidates for it.
     pub proposed: bool,
-    /// How many trials it has taken so far.
+    /// The number of its trials so far.
     pub trials: u64,
-    /// How many of these are valid.
+    /// The number of valid ones among these.
     pub valid: u64,
-    /// How many it will take, as far as is known; 0 if nothing is.
+    /// The expected number of trials; 0 if it is not known.
     pub expected: u64,
     /// The best time of the problem so far, in microseconds.
     pub best_us: Option<f64>,
-    /// By which factor the time is expected to shrink with the next trial, as a natural logarithm.
+    /// The factor by which the time is expected to shrink with the next trial, as a natural logarithm.
     pub gain: f64,
-    /// Its share of the GPUs, of 1.
+    /// Its share of the GPUs, from 0 to 1.
     pub share: f64,
-    /// Why it gets this share, or none; empty if it has ended.
+    /// The reason for this share; empty if it has ended.
     pub why: String,
-    /// What it came to, or why it failed.
+    /// Its result, or the reason of its failure.
     pub message: String,
 }
 
-/// How many candidates there are, by what happens to them next.
+/// The number of candidates by state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Queue {
     /// They wait to be compiled.
@@ -130,33 +129,33 @@ pub struct Queue {
     pub running: u64,
 }
 
-/// How many trials were recorded lately.
+/// The rate of trials.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Throughput {
     /// In the last minute.
     pub minute: u64,
     /// In the last ten minutes.
     pub ten_minutes: u64,
-    /// How many a minute, over the last ten; over the time since the first of them if that is shorter.
+    /// Trials per minute, over the last ten; over the time since the first of them if that is shorter.
     pub per_minute: f64,
 }
 
-/// Something that people should know.
+/// A note for users.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Note {
     /// Its number.
     pub id: i64,
-    /// How many seconds ago it was written.
+    /// The seconds since it was written.
     pub seconds: f64,
-    /// The run that it is about, by its number.
+    /// The number of the run that it concerns.
     pub run: Option<i64>,
-    /// The worker that it is about, by its number.
+    /// The number of the worker that it concerns.
     pub worker: Option<i64>,
-    /// What it says.
+    /// Its text.
     pub note: String,
 }
 
-/// Reads what the farm does now.
+/// Reads the current state of the farm.
 ///
 /// # Errors
 /// If the server cannot be asked.
@@ -195,7 +194,7 @@ impl Run {
         self.state == "active"
     }
 
-    /// How many trials it will still take, as far as is known.
+    /// The number of remaining trials, as far as it is known.
     fn left(&self) -> Option<u64> {
         match self.goes_on() {
             true => (self.expected > 0).then(|| self.expected.saturating_sub(self.trials)),
@@ -205,7 +204,7 @@ impl Run {
 }
 
 impl Status {
-    /// How many workers are alive, have left, or were lost.
+    /// The number of workers that are alive, have left, or were lost.
     pub fn count(&self, life: Life) -> usize {
         self.workers.iter().filter(|worker| worker.life == life).count()
     }
@@ -219,7 +218,7 @@ fn each<T>(rows: &[Row], read: fn(&Row) -> Result<T, Unreadable>) -> Result<Vec<
     rows.iter().map(read).collect()
 }
 
-/// Says why each run gets its share.
+/// Explains the share of each run.
 fn explain(runs: &mut [Run]) {
     let active = runs.iter().filter(|run| run.is_active()).count();
     for run in runs.iter_mut().filter(|run| run.goes_on()) {
@@ -238,7 +237,7 @@ fn explain(runs: &mut [Run]) {
     }
 }
 
-/// For how long the runs will go on.
+/// The remaining time of the runs.
 fn seconds_left(status: &Status) -> Option<f64> {
     let left: u64 = status.runs.iter().map(Run::left).sum::<Option<u64>>()?;
     let rate = status.throughput.per_minute / 60.0;

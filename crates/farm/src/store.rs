@@ -1,9 +1,8 @@
 //! Records on a PostgreSQL server.
 //!
-//! A process holds a session advisory lock for as long as it is connected; its number is the name
-//! by which it holds claims, so a claim is void once its process, its connection or the server has
-//! ended. A connection that breaks is opened again, and the transaction that it was in runs again
-//! from its start: all changes of records may run twice.
+//! A process holds a session advisory lock while it is connected. The lock's number is the name under which it holds
+//! claims, so a claim is void once its process, its connection or the server has ended. A broken connection is opened
+//! again, and its transaction runs again from the start: all changes of records may run twice.
 
 mod migrations;
 mod values;
@@ -23,13 +22,13 @@ use crate::address::Address;
 use crate::connect::{self, ConnectError};
 use values::{Parameter, row};
 
-/// For how long a server that cannot be reached is waited for.
+/// The time limit for reaching an unavailable server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The first pause between two attempts to reach it, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// After so long without a word from it, a worker counts as gone, although it is connected.
+/// After this silence, a worker counts as gone, even if it is connected.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Opens the records on a server, and makes their tables if there are none.
@@ -40,7 +39,7 @@ pub fn open(address: &Address) -> Result<Records, RecordsError> {
     Ok(Records::over(Postgres::open(address)?))
 }
 
-/// Opens the records that are on a server already.
+/// Opens existing records on a server.
 ///
 /// # Errors
 /// If there are none, or the server cannot be reached or refuses the connection.
@@ -73,7 +72,7 @@ impl Postgres {
         Postgres::connect(address, migrations::upgrade)
     }
 
-    /// The number by which this process holds claims now. Another one after the connection broke.
+    /// The number under which this process currently holds claims. It changes when the connection breaks.
     pub fn holder(&self) -> i32 {
         self.session.borrow().holder
     }
@@ -83,8 +82,8 @@ impl Postgres {
         self.address.schema()
     }
 
-    /// A query for the numbers of all processes that are there, as texts: those that are connected, but
-    /// not workers that have been silent for long. A process that is suspended stays connected.
+    /// A query for the numbers of all living processes, as texts: those that are connected, except workers that have
+    /// been silent for too long. A suspended process stays connected.
     pub(crate) fn alive(&self) -> String {
         let class = class_of(self.address.schema()) as u32;
         format!(
@@ -100,7 +99,7 @@ impl Postgres {
     fn connect(address: &Address, prepare: Prepare) -> Result<Postgres, RecordsError> {
         let place = Place::Server(address.to_string());
         let until = Instant::now() + PATIENCE;
-        // A server that cannot be reached may be a mistake in the address, which nobody should wait for.
+        // An unreachable server may be a mistake in the address, so the first attempt does not wait.
         let mut client = connect::connect(address).map_err(|error| refused(&place, &error))?;
         let session = loop {
             match Session::over(client, &place, address, prepare) {
@@ -113,7 +112,7 @@ impl Postgres {
         Ok(Postgres { address: address.clone(), place, session: RefCell::new(session) })
     }
 
-    /// Runs `work` in the session; if the connection breaks, once more in a new one, and so on.
+    /// Runs `work` in the session; whenever the connection breaks, runs it again in a new one.
     fn persist<T>(&self, work: &mut dyn FnMut(&mut Session) -> Result<T, Fault>) -> Result<T, RecordsError> {
         let until = Instant::now() + PATIENCE;
         let mut pause = PAUSES.0;
@@ -151,7 +150,7 @@ impl Postgres {
     }
 }
 
-/// Connects, and waits for a server that cannot be reached.
+/// Connects; waits for an unavailable server.
 fn connected(address: &Address, until: Instant) -> Result<Client, Fault> {
     let mut pause = PAUSES.0;
     loop {
@@ -191,7 +190,7 @@ impl Store for Postgres {
             let PostgresChange { transaction, fault, .. } = change;
             match (done, fault) {
                 (Ok(()), _) => Ok(transaction.commit()?),
-                // What the server said, as long as it is not yet a sentence.
+                // A message of the server that is not a sentence yet.
                 (Err(_), Some(fault)) => Err(fault),
                 (Err(error), None) => Err(Fault::Own(error)),
             }
@@ -206,7 +205,7 @@ struct Session {
     statements: HashMap<String, Statement>,
     /// The number whose advisory lock is held.
     holder: i32,
-    /// What the numbers of these records have in common.
+    /// The common part of these records' lock numbers.
     class: i32,
 }
 
@@ -241,7 +240,7 @@ pub(crate) fn class_of(schema: &str) -> i32 {
     xxh3_64(schema.as_bytes()) as i32
 }
 
-/// Why something in a session failed.
+/// The cause of a failure in a session.
 enum Fault {
     /// A statement or the connection.
     Server(postgres::Error),
@@ -258,7 +257,7 @@ impl From<postgres::Error> for Fault {
 }
 
 impl Fault {
-    /// Whether the same may succeed if it is done again.
+    /// Whether a retry may succeed.
     fn may_pass(&self) -> bool {
         let error = match self {
             Fault::Server(error) => error,
@@ -268,7 +267,7 @@ impl Fault {
         let passing = [
             SqlState::T_R_SERIALIZATION_FAILURE,
             SqlState::T_R_DEADLOCK_DETECTED,
-            // A server with more work than it can do.
+            // An overloaded server.
             SqlState::LOCK_NOT_AVAILABLE,
             SqlState::ADMIN_SHUTDOWN,
             SqlState::CRASH_SHUTDOWN,
@@ -302,12 +301,12 @@ struct PostgresChange<'a> {
     place: &'a Place,
     holder: i32,
     class: i32,
-    /// The first thing that failed; the transaction cannot go on after it.
+    /// The first failure; the transaction cannot continue after it.
     fault: Option<Fault>,
 }
 
 impl PostgresChange<'_> {
-    /// Notes what failed, and says it in a sentence.
+    /// Records a failure, and converts it to a sentence.
     fn noted<T>(&mut self, done: Result<T, Fault>) -> Result<T, RecordsError> {
         done.map_err(|fault| {
             let sentence = match &fault {
@@ -362,7 +361,7 @@ impl Change for PostgresChange<'_> {
         let locks = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
              AND classid = $1 AND objid = $2
              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-        // Object ids have no sign.
+        // Object ids are unsigned.
         let (class, holder) = (i64::from(self.class as u32), i64::from(holder as u32));
         Ok(self.query(locks, &[class.into(), holder.into()])?.is_empty())
     }

@@ -1,18 +1,17 @@
-//! A process that works for a farm: it proposes candidates, compiles them, or runs them, or several
-//! of these.
+//! A process that works for a farm: it proposes candidates, compiles them, runs them, or several of these.
 //!
 //! | module | subject |
 //! | --- | --- |
-//! | `agent` | what the threads of the process share: the connection, what is taken, when it ends |
+//! | `agent` | the state that the threads of the process share: the connection, open tasks, the end |
 //! | `compile` | threads that compile |
 //! | `ready` | threads that make candidates ready for a GPU |
 //! | `run` | threads that own a GPU |
-//! | `record` | a thread that writes what GPUs have done |
+//! | `record` | a thread that writes the results of GPUs |
 //! | `propose` | threads that propose candidates for a run |
 //! | `crew` | a run's view of all workers |
 //!
 //! All threads share one connection. The kernel compiler and the GPUs are in processes of their own
-//! ([`warploom_tune::worker`]), so a crash of theirs is seen here and costs one candidate.
+//! ([`warploom_tune::worker`]), so their crashes are seen here and cost one candidate.
 
 mod agent;
 mod compile;
@@ -39,20 +38,20 @@ use crate::queue::workers::JoinError;
 pub use crate::launch::roles::{Role, Roles};
 pub use agent::work;
 
-/// What a task is about.
+/// An opened task.
 #[derive(Clone)]
 pub struct Opened {
     /// The pipeline with its data.
     pub subject: Arc<Subject>,
-    /// The same at a size with known outputs.
+    /// The same pipeline at a size with known outputs.
     pub small: Option<Arc<Check>>,
     /// The tolerance that the pipeline's author states.
     pub tolerance: Option<f64>,
 }
 
-/// The program's knowledge of tasks: a farm passes them on as text.
+/// The program's knowledge of tasks, which a farm passes on as text.
 pub trait Workshop: Sync {
-    /// What a task is about, on a device.
+    /// Opens a task, for a device.
     ///
     /// # Errors
     /// A sentence, if the task cannot be read.
@@ -65,32 +64,31 @@ pub trait Workshop: Sync {
     fn propose(&self, task: &str, site: Site<'_>) -> Result<Proposed, ProposeError>;
 }
 
-/// Where candidates are proposed from.
+/// The surroundings of a proposer.
 pub struct Site<'a> {
-    /// What they are for.
+    /// The device that candidates are for.
     pub device: &'a Device,
     /// The versions of trials.
     pub versions: &'a [String],
-    /// The farm's records. What is written to them counts only while no other process has taken
-    /// over.
+    /// The farm's records. Writes to them count only while no other process has taken over.
     pub records: Records,
     /// The farm's workers.
     pub crew: &'a mut dyn Crew,
-    /// Replaces the task by one that says more: workers open that one, and whoever takes over goes on
-    /// with it. To be called before anything is measured.
+    /// Replaces the task by a more specific one: workers open that one, and a process that takes over continues with
+    /// it. Must be called before anything is measured.
     pub settle: &'a mut dyn FnMut(&str) -> Result<(), RecordsError>,
     /// When to end.
     pub stop: &'a AtomicBool,
-    /// For how long the run has been tuned already, by this process and others.
+    /// The time for which the run has been tuned already, by this process and others.
     pub age: Duration,
 }
 
 /// How proposing ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Proposed {
-    /// All work was done; what it came to, in a sentence.
+    /// All work was done; contains the result as a sentence.
     Finished(String),
-    /// This process was told to end.
+    /// This process was asked to end.
     Interrupted,
 }
 
@@ -105,11 +103,11 @@ pub enum ProposeError {
     Task(String),
 }
 
-/// What a worker needs.
+/// Options of a worker.
 pub struct Options {
     /// The farm's server.
     pub address: Address,
-    /// What the process does.
+    /// The roles of the process.
     pub roles: Roles,
     /// The executable that is started to compile and to run.
     pub program: WorkerProgram,
@@ -117,7 +115,7 @@ pub struct Options {
     pub digest: String,
     /// A fake device, for tests.
     pub fake: Option<Fake>,
-    /// Time limits of what is started.
+    /// Time limits of worker processes.
     pub patience: Patience,
     /// Number of candidates that are compiled at once.
     pub threads: usize,
@@ -148,13 +146,13 @@ pub enum WorkError {
     Task {
         /// The run.
         run: i64,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// Nothing can be compiled any more.
     #[error("{0}")]
     Lost(String),
-    /// A thread ended in a way that it should not.
+    /// A thread ended unexpectedly.
     #[error("a thread of this worker panicked; please report it")]
     Panicked,
 }
@@ -165,11 +163,11 @@ impl From<TuneError> for WorkError {
     }
 }
 
-/// What a worker tells its user.
+/// An event of a worker.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum News {
-    /// It has joined under a number.
+    /// It has joined, with this number.
     Joined(i64),
     /// It proposes candidates for a run.
     Proposing {
@@ -177,21 +175,21 @@ pub enum News {
         run: i64,
         /// Name of the pipeline.
         name: String,
-        /// How many processes have done so before.
+        /// The number of processes that have done so before.
         before: i64,
     },
-    /// A run has ended, or goes on elsewhere.
+    /// A run has ended, or continues elsewhere.
     Ended {
         /// The run.
         run: i64,
         /// Name of the pipeline.
         name: String,
-        /// What came of it.
+        /// The result.
         how: String,
     },
 }
 
-/// What a worker has done.
+/// The work of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Candidates that it compiled.

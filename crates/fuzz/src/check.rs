@@ -1,4 +1,4 @@
-//! Checks cases, and classifies what can be wrong with them.
+//! Checks cases, and classifies their failures.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ const PERTURBED_RUNS: u64 = 32;
 pub enum Verdict {
     /// All outputs are correct.
     Passed,
-    /// All outputs are correct, but for some of the sizes of kernels for any size there was nothing to check.
+    /// All outputs are correct, but kernels for any size had nothing to check at some sizes.
     PassedPartly(Vec<Skip>),
     /// There is nothing to check.
     Skipped(Skip),
@@ -50,7 +50,7 @@ pub enum Verdict {
     IllConditioned(String),
 }
 
-/// What is wrong with a case: always a bug in the compiler.
+/// The failure of a case: always a bug in the compiler.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Failure {
@@ -69,8 +69,8 @@ pub enum Failure {
     /// An output differs from the reference.
     #[error("{0}")]
     Wrong(Difference),
-    /// The rewritten pipeline computes something else. The difference has the value of the original one as the actual
-    /// one.
+    /// The rewritten pipeline computes other values. The difference lists the value of the original pipeline as the
+    /// actual one.
     #[error("the rewritten pipeline differs: {0}")]
     Rewritten(Difference),
     /// An output of kernels built for speed deviates too much from the reference, although kernels

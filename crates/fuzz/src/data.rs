@@ -56,7 +56,7 @@ impl Style {
             (_, None) => {
                 let float = match ty {
                     _ if extreme => self.extreme(ty, draws),
-                    // More digits than an `f32` has, so that a conversion to one is noticed.
+                    // More digits than an `f32` has, so that a conversion to `f32` is noticed.
                     Type::F64 if self != Style::Few => draws.fraction() * 2.0 - 0.5,
                     _ => self.float(draws).into(),
                 };

@@ -23,8 +23,8 @@ const BATCH: u64 = 64;
 /// A function that checks a case: [`Case::check`], or an equivalent on another machine.
 pub type Checker<'a> = dyn Fn(&Case) -> Result<Verdict, Failure> + Sync + 'a;
 
-/// A function that produces the schedules of a problem: [`random_schedules`], or a search for good
-/// ones. Seeds of schedules are derived from the given one, that of the pipeline.
+/// A function that produces the schedules of a problem: [`random_schedules`], or a search for good ones. The seeds of
+/// schedules are derived from the given seed, that of the pipeline.
 pub type Scheduler<'a> = dyn Fn(&Problem, u64) -> Vec<Schedule> + Sync + 'a;
 
 /// Produces `count` random schedules per pipeline, half of them with rewrites.
@@ -113,16 +113,16 @@ pub struct Found {
     /// The failing case. It has the default schedule if the scheduler panicked, and is `None` if
     /// the pipeline could not be generated.
     pub case: Option<Case>,
-    /// What is wrong with the case.
+    /// The failure.
     pub failure: Failure,
 }
 
-/// What was skipped for one reason.
+/// The cases that were skipped for one reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Skipped {
-    /// How often.
+    /// The number of cases.
     pub count: u64,
-    /// The seed of the schedule of the first one.
+    /// The seed of the first one's schedule.
     pub schedule_seed: u64,
     /// The message of the first one.
     pub why: String,
@@ -137,7 +137,7 @@ pub struct Summary {
     pub pairs: u64,
     /// Pairs with nothing to check, by reason.
     pub skipped: BTreeMap<Reason, Skipped>,
-    /// Sizes with nothing to check, of pairs that passed at others, by reason: pairs of kernels for any size.
+    /// Sizes with nothing to check, of pairs of kernels for any size that passed at other sizes, by reason.
     pub skipped_sizes: BTreeMap<Reason, Skipped>,
     /// Pairs with an ill-conditioned pipeline: the seed of the schedule, and how far its kernels
     /// deviate.

@@ -14,10 +14,10 @@ use crate::check::{Failure, Verdict};
 use crate::data::mixed;
 use crate::skip::{Reason, Skip};
 
-/// How far above the case's own size the range goes.
+/// The distance from the case's own size to the end of the range.
 const ROOM: i64 = 11;
 
-/// How many points the inputs grow by for each point of the outputs, as pipelines that shrink their inputs need it.
+/// The points by which inputs grow for each point of the outputs, for pipelines that shrink their inputs.
 const GROWTHS: [i64; 5] = [1, 2, 3, 4, 8];
 
 /// Number of sizes at which the kernels run, the smallest and the largest among them.
@@ -94,7 +94,7 @@ impl Case {
         let program =
             program.at(&sizes, &strides).map_err(|error| Failure::Unlowered(Box::new(error.into())))?;
         let case = Case { request: at, ..self.clone() };
-        // Some pipelines define their outputs at their own size only.
+        // Some pipelines define their outputs only at their own size.
         if case.reads_undefined() && !self.reads_undefined() {
             let why = "the pipeline reads undefined values";
             return Ok(Some(Reason::Undefined.because(format!("{why} at {sizes:?}"))));
@@ -139,7 +139,7 @@ impl Case {
     }
 }
 
-/// Why kernels for a range of sizes were not built, if that is no failure.
+/// The reason to skip kernels for a range of sizes, if the error is not a failure.
 fn skipped_build(error: BuildError) -> Result<Skip, Failure> {
     match error {
         BuildError::Bounds(error) => Ok(Reason::Range.because(error)),
@@ -152,8 +152,8 @@ fn skipped_build(error: BuildError) -> Result<Skip, Failure> {
     }
 }
 
-/// A device whose SMs have so little shared memory that a few bytes decide how many blocks fit: arrays are then as long as a
-/// launch asks, also small ones.
+/// A device whose SMs have so little shared memory that a few bytes decide how many blocks fit. Even small arrays then
+/// have the length that a launch needs.
 fn crowded(device: &Device) -> Device {
     let mut crowded = device.clone();
     (crowded.shared.per_sm, crowded.shared.reserved_per_block, crowded.shared.granularity) = (8192, 0, 16);
@@ -162,8 +162,8 @@ fn crowded(device: &Device) -> Device {
     crowded
 }
 
-/// A request whose boxes are larger along their first two dimensions: outputs by `by` points, inputs by `growth` times as
-/// many.
+/// A request whose boxes are larger along their first two dimensions: outputs by `by` points, inputs by `growth` times
+/// as many.
 fn grown(pipeline: &Pipeline, request: &Realisation, growth: i64, by: [i64; 2]) -> Realisation {
     let larger = |region: &Region, factor: i64| {
         let range = |(d, range): (usize, &Range)| Range {
@@ -188,7 +188,7 @@ fn fits(pipeline: &Pipeline, request: &Realisation) -> bool {
         && infer(pipeline, request).is_ok()
 }
 
-/// Random strides for inputs and outputs that may have any.
+/// Random strides for inputs and outputs that need not be dense.
 fn strides(program: &Program, dense: &Program, seed: u64) -> Strides {
     let Some(sizes) = &program.sizes else { return Strides::default() };
     let buffers = dense.buffers.iter().map(|(id, decl)| {

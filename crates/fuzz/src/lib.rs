@@ -58,7 +58,7 @@
 //! # Mutants
 //!
 //! [`mutate()`] removes or alters each barrier and atomic of random kernels, to test that the checks above notice. A
-//! mutant that they do not notice has a [reason](Survival).
+//! mutant that escapes them has a [reason](Survival).
 //!
 //! # Damaged files
 //!

@@ -32,17 +32,17 @@ pub enum Mutation {
     PlainAtomic,
     /// An atomic has another operator.
     OtherOperator(AtomicOp),
-    /// A thread takes its own value instead of another one's.
+    /// A thread takes its own value instead of another thread's.
     NoShuffle,
     /// A shuffle takes the value of a neighbouring lane.
     OtherLane,
     /// A vector starts one element later in its buffer, or in its shared array.
     ShiftedVector,
-    /// Copies are in no group of their own.
+    /// Copies are not committed to a group of their own.
     NoCommit,
     /// A wait for copies is removed.
     NoWait,
-    /// A wait leaves one more group under way.
+    /// A wait leaves one more group in flight.
     ShortWait,
 }
 
@@ -64,16 +64,16 @@ impl Mutation {
     }
 }
 
-/// What became of a mutant.
+/// The fate of a mutant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fate {
     /// The verifier refused it.
     Refused,
-    /// The simulator stopped: a race, or a read of something that was not written.
+    /// The simulator stopped: a race, or a read of an unwritten element.
     Stopped,
     /// An output was wrong.
     Wrong,
-    /// Nothing was noticed with the inputs of the case.
+    /// The inputs of the case showed no difference.
     Survived(Survival),
 }
 
@@ -89,7 +89,7 @@ impl Fate {
     }
 }
 
-/// Why a mutant survived, found out by further runs.
+/// Why a mutant survived, as determined by further runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Survival {
     /// The statement is never executed.
@@ -98,17 +98,17 @@ pub enum Survival {
     Inputs,
     /// Only one thread of the block works between the neighbouring barriers, or updates by atomics in the launch.
     OneThread,
-    /// No thread accesses elements that another one has accessed on the other side of the barrier, or that another
-    /// one updates. For a barrier, the results also stay the same if threads run one after another up to the
+    /// No thread accesses elements that another thread has accessed on the other side of the barrier, or that another
+    /// thread updates. For a barrier, the results also stay the same if threads run one after another up to the
     /// neighbouring barriers, in either order.
     Unshared,
-    /// No output changes even if the atomic adds a large number, or if the shuffle gives one; or nothing reads what is
-    /// copied.
+    /// No output changes even if the atomic adds a large number, or the shuffle returns one; or nothing reads the
+    /// copied elements.
     Unseen,
     /// A commit or wait of another loop, inside or around this one, ends the same copies.
     Covered,
-    /// The outputs depend on the element, but this change does not alter them: it has the same result, or one
-    /// that a later stage rounds or clamps to the same value.
+    /// The outputs depend on the element, but this change does not alter them: it has the same result, or a later stage
+    /// rounds or clamps the difference away.
     Neutral,
     /// None of these: a check has a gap.
     Unexplained,
@@ -157,16 +157,16 @@ impl fmt::Display for Survival {
     }
 }
 
-/// A kernel with one changed statement, and what became of it.
+/// A kernel with one changed statement, and its fate.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// What was changed.
+    /// The change.
     pub mutation: Mutation,
-    /// Where the changed statement stands in the kernel's body.
+    /// The path of the changed statement in the kernel's body.
     pub at: StmtPath,
     /// The array that the statement writes; `None` for a barrier.
     pub array: Option<String>,
-    /// Which check noticed the change.
+    /// The check that noticed the change, if any.
     pub fate: Fate,
 }
 
@@ -214,7 +214,7 @@ impl Case {
     }
 }
 
-/// What is tried in place of a statement that synchronises threads or moves a vector; `None` removes it.
+/// The replacements to try for a statement that synchronises threads or moves a vector; `None` removes it.
 fn replacements(stmt: &Stmt, kernel: &mut Kernel) -> Vec<(Mutation, Option<Stmt>)> {
     match *stmt {
         Stmt::Barrier => vec![(Mutation::NoBarrier, None)],

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Skip {
     /// The kind of reason.
     pub reason: Reason,
-    /// The message of what cannot be done.
+    /// The message of the operation that is impossible.
     pub why: String,
 }
 
@@ -44,7 +44,7 @@ impl Reason {
         }
     }
 
-    /// With a message.
+    /// A skip for this reason, with a message.
     pub(crate) fn because(self, why: impl fmt::Display) -> Skip {
         Skip { reason: self, why: why.to_string() }
     }

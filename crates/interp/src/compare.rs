@@ -134,7 +134,7 @@ pub fn compare(
     Ok(dispatch!(actual.ty(), T => compare_samples::<T>(actual, expected, tolerance)))
 }
 
-/// Samples that are compared at a time.
+/// The number of samples compared at a time.
 pub(crate) const PART: usize = 1 << 16;
 
 /// Whether buffers have the same region, type and bits.

@@ -104,7 +104,7 @@ pub struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    /// An evaluation with nothing given yet.
+    /// An evaluation without inputs, Params and requested boxes.
     pub fn new(pipeline: &'a Pipeline) -> Evaluation<'a> {
         let request = Realisation::new(pipeline);
         Evaluation { pipeline, request, inputs: BTreeMap::new(), observer: None, noise: None }

@@ -83,7 +83,7 @@ struct Envelope {
     wild: usize,
 }
 
-/// How close an output is to the expected one.
+/// The distance of an output from the expected one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Closeness {
     /// The name of the output: `out`, or `out.1` for one of several values.
@@ -236,7 +236,7 @@ impl Expected {
         })
     }
 
-    /// How close the outputs of kernels built for speed are, one entry per output.
+    /// The distance of the outputs of kernels built for speed from the expected ones, one entry per output.
     pub fn closeness(&self, actual: &[Buffer]) -> Vec<Closeness> {
         self.outputs.iter().zip(actual).map(|(output, actual)| output.closeness(actual)).collect()
     }
@@ -262,7 +262,7 @@ fn floats(buffer: &Buffer) -> Vec<f32> {
     dispatch!(buffer.ty(), T => of::<T>(buffer))
 }
 
-/// The distance from 1 to the next float. What is kept of a run are `f32`s, so `f64` is no finer.
+/// The distance from 1 to the next float. Runs are stored as `f32`, so `f64` is no finer.
 fn epsilon(ty: Type) -> f64 {
     match ty {
         Type::F16 => f16::EPSILON.to_f64(),

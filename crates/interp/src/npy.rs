@@ -93,8 +93,8 @@ pub enum NpyError {
 
 /// Reads a `.npy` file.
 ///
-/// NumPy itself has no `bf16`; the package ml_dtypes saves its arrays with the type `V2`, two bytes
-/// that say nothing of what they mean. Such an array is read as `bf16`, and `bf16` is written so.
+/// NumPy itself has no `bf16`; the package ml_dtypes saves such arrays with the type `V2`, two raw bytes. Such an array
+/// is read as `bf16`, and `bf16` is written like this.
 pub fn read(path: impl AsRef<Path>) -> Result<Buffer, FileError> {
     let path = path.as_ref();
     read_from(&files::load(path, ARRAY)?, &path.display().to_string())
@@ -196,7 +196,7 @@ fn decode(file: &[u8]) -> Result<Buffer, NpyError> {
         (TypeChar::Int, 2) => array.buffer(|sample: i16| sample),
         (TypeChar::Int, 4) => array.buffer(|sample: i32| sample),
         (TypeChar::Int, 8) => array.buffer(|sample: i64| sample),
-        // Their bits, of which the reader knows no type.
+        // Their bits: the reader has no such type.
         (TypeChar::Float, 2) => array.bits("u2").buffer(f16::from_bits),
         (TypeChar::RawData, 2) => array.bits("u2").buffer(bf16::from_bits),
         (TypeChar::Float, 4) => array.buffer(|sample: f32| sample),

@@ -121,7 +121,7 @@ impl Perturbed {
         Perturbed { reordered: true, ..self }
     }
 
-    /// How far the step of a reduction is from the reference's, in units in the last place.
+    /// The distance of the reduction step from the reference's, in units in the last place.
     fn steps(&self, noise: Noise) -> i32 {
         if self.reordered { noise.of(4).step() } else { 0 }
     }
@@ -180,7 +180,7 @@ impl Perturbed {
         }
     }
 
-    /// Which of the operands that are products is fused.
+    /// The operand to fuse, among those that are products.
     fn fused_side(&self, left: bool, right: bool, noise: Noise) -> Option<Side> {
         match (self.prefers, left, right) {
             (Some(Side::Right), true, true) => Some(Side::Right),
@@ -211,7 +211,7 @@ impl Perturbed {
     }
 }
 
-/// The number of bits of an `f32` that the type does not have.
+/// The number of bits that the type lacks compared with `f32`.
 fn narrower(ty: Type) -> u32 {
     match ty {
         Type::F16 => 13,

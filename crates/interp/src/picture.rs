@@ -32,7 +32,7 @@ use decode::{Raw, Samples, decode};
 
 pub use channels::{Loss, with_channels};
 
-/// The extensions of files that [`read`] may understand; the content decides.
+/// The extensions of files that [`read`] may understand; the content determines the format.
 pub(crate) const EXTENSIONS: [&str; 12] =
     ["png", "ppm", "pgm", "pbm", "pnm", "pam", "bmp", "jpg", "jpeg", "tif", "tiff", "webp"];
 
@@ -77,7 +77,7 @@ pub enum PictureError {
     /// A variant of the format that is not read.
     #[error("{what} is not supported; save it as grey or RGB with 8 or 16 bits per channel")]
     Unsupported {
-        /// What it is.
+        /// The name of the variant.
         what: String,
     },
     /// The file is corrupt.
@@ -88,7 +88,7 @@ pub enum PictureError {
     Lossy {
         /// The number of channels asked for, as in `1 channel`.
         channels: &'static str,
-        /// What would be lost.
+        /// The part that would be lost.
         lost: Loss,
     },
     /// The image exceeds the size limit.

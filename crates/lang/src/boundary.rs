@@ -27,8 +27,8 @@ use crate::func::{Func, FuncName, Start, Values};
 use crate::functions::{clamp, min, select};
 use crate::input::Input;
 
-/// The limits of one dimension as `(min, extent)`. `None` leaves the dimension unextended; so does
-/// a list that ends before it.
+/// The limits of one dimension as `(min, extent)`. `None`, or a list that ends before the dimension, leaves it
+/// unextended.
 pub type Limit = Option<(Expr, Expr)>;
 
 /// A source that a boundary condition can extend: an input or a Func.

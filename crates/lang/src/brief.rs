@@ -1,4 +1,4 @@
-//! Keeps messages short, no matter how much is wrong.
+//! Keeps messages short, however many mistakes there are.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -26,7 +26,7 @@ pub fn shown<T: Display>(things: &[T], separator: &str) -> String {
     texts.join(separator)
 }
 
-/// A text, filled up with spaces to so many characters. Formats with a width of their own, such as `{text:width$}`, panic
+/// A text, padded with spaces to `width` characters. Formats with a width of their own, such as `{text:width$}`, panic
 /// beyond 65,535 characters.
 ///
 /// ```

@@ -11,8 +11,8 @@ use crate::rewrite::Rewrite;
 use crate::types::Value;
 use crate::validate::validate;
 
-/// The mutable tables of a pipeline. Funcs may be added at the end, whoever reads them;
-/// [`Draft::finish`] puts producers first and keeps what is still needed.
+/// The mutable tables of a pipeline. Funcs may be added at the end, whoever reads them; [`Draft::finish`] puts
+/// producers first and drops unused entries.
 #[derive(Clone)]
 pub struct Draft {
     /// The pipeline's name.
@@ -95,7 +95,7 @@ impl Draft {
         }
     }
 
-    /// Rebuilds some expressions as [`Draft::rebuild`] does, and returns what each node became.
+    /// Rebuilds some expressions as [`Draft::rebuild`] does, and returns the replacement of each node.
     pub fn rebuilt(
         &mut self,
         roots: Vec<ExprId>,
@@ -182,7 +182,7 @@ impl Draft {
         self.producers_first(needed.into_iter().collect())
     }
 
-    /// Some Funcs and everything that they depend on, producers first.
+    /// Some Funcs and their transitive producers, producers first.
     pub(crate) fn producers_first(&self, funcs: Vec<FuncId>) -> Vec<FuncId> {
         enum Step {
             Enter(FuncId),
@@ -257,7 +257,7 @@ pub(crate) fn copied(
     made
 }
 
-/// A node with what each of its operands became.
+/// A node with its operands replaced.
 fn with_operands(node: &Node, made: &BTreeMap<ExprId, ExprId>) -> Node {
     Node { args: node.args.iter().map(|arg| made[arg]).collect(), ..node.clone() }
 }

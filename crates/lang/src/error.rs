@@ -271,7 +271,7 @@ pub enum Fault {
     TwoMeanings {
         /// The name.
         name: String,
-        /// What else it stands for.
+        /// The other meaning of the name.
         other: String,
     },
     /// A pipeline without outputs.
@@ -352,7 +352,7 @@ pub enum Fault {
     /// A malformed pipeline file.
     #[error("the pipeline file is not well formed: {what}; write it with Pipeline::to_json")]
     Malformed {
-        /// What is malformed.
+        /// The malformed part.
         what: String,
     },
 }
@@ -361,7 +361,7 @@ fn count(n: usize, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
-/// Advises how to convert two operands to a type that holds the values of both.
+/// Suggests a conversion of two operands to a type that holds the values of both.
 fn conversion(left: Type, right: Type) -> String {
     let both = left.common(right);
     match (both == left, both == right) {

@@ -223,7 +223,7 @@ impl Func {
 
     #[track_caller]
     fn call(&self, value: Option<usize>, indices: impl Indices, kind: impl Fn(usize) -> TermKind) -> Expr {
-        // The types of a faulty definition are not known, so its mistake is that of its readers too.
+        // The types of a faulty definition are not known, so its fault is also a fault of its readers.
         if let Some(faulty) = self.faulty_start() {
             return faulty.clone();
         }
@@ -282,10 +282,10 @@ impl Func {
     }
 }
 
-/// The Func inside its own update: reads its old values and builds what the update writes.
+/// The Func inside its own update: reads its old values and builds the update.
 pub struct Itself(Func);
 
-/// What an update writes, and where. Built by the methods of [`Itself`].
+/// The target and the values of an update. Built by the methods of [`Itself`].
 pub struct Update {
     indices: Vec<Expr>,
     values: Vec<Expr>,
@@ -351,8 +351,8 @@ impl Itself {
     }
 }
 
-/// Indices, with integers of 64 bits as `i32`. They saturate, so that what a boundary condition or a
-/// clamp does with an index outside is right for all of them.
+/// Indices, with integers of 64 bits as `i32`. They saturate, so that boundary conditions and clamps map all indices
+/// outside correctly.
 #[track_caller]
 fn in_32_bits(indices: impl Indices) -> Vec<Expr> {
     let narrow = |index: Expr| match index.ty() {

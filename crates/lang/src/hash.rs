@@ -26,7 +26,7 @@ impl Digest {
     }
 }
 
-/// The hashes of what nodes refer to.
+/// The hashes of the entries that nodes refer to.
 struct Hashes {
     tables: IdVec<TableId, u128>,
     /// The Funcs so far.

@@ -1,4 +1,4 @@
-//! Inputs and scalar parameters: what a caller supplies when a pipeline runs.
+//! Inputs and scalar parameters: the values that a caller supplies for a run.
 
 use std::panic::Location;
 use std::sync::Arc;

@@ -217,7 +217,7 @@ pub struct FuncDecl {
 pub struct Stage {
     /// Where it writes: one index per dimension.
     pub indices: Vec<ExprId>,
-    /// What it writes: one expression per value; empty for an undefined start.
+    /// The values to write: one expression per value; empty for an undefined start.
     pub values: Vec<ExprId>,
     /// The reduction domain, the fastest variable first; empty for a pure definition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

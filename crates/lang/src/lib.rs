@@ -7,9 +7,9 @@
 //! A [`Func`] is a function from the points of an infinite integer grid to one or more scalar
 //! values. It has one *pure definition*, which gives the value at any point, and any number of
 //! *updates*, which change the values at some points. The definitions of a Func are its *stages*;
-//! stage 0 is the pure one. A [`Pipeline`] is a set of Funcs, some of which are outputs. [`Input`]s
-//! and scalar [`Param`]s are supplied when it runs; a constant [`table`] is part of the pipeline. The language does not say where or in which
-//! order values are computed, except where this page states it: that is up to the schedule.
+//! stage 0 is the pure one. A [`Pipeline`] is a set of Funcs, some of which are outputs. [`Input`]s and scalar
+//! [`Param`]s are supplied when it runs; a constant [`table`] is part of the pipeline. The language does not say where
+//! or in which order values are computed, except where this page states it: the schedule decides.
 //!
 //! - **Domains.** A Func has a value at every point. Bounds inference ([`bounds`]) derives the
 //!   points to compute from the boxes requested of the outputs. An input has its own box and may
@@ -50,10 +50,10 @@
 //! | `f32`, `f64` | IEEE binary32 and binary64 |
 //! | `f16`, `bf16` | IEEE binary16, and the upper half of an `f32`: each operation is computed in `f32` and rounded once |
 //!
-//! Both operands of an operator have the same type; conversions are explicit ([`Operand::cast`]). The
-//! only exceptions are constants. An `i32` constant takes the type of the other operand, and is rejected
-//! if that type cannot hold it. An `f32` constant takes another float type if that has exactly its value;
-//! where it has not, [`constant`]`(0.1_f64)` or `f16::from_f64(0.1)` says what is meant.
+//! Both operands of an operator have the same type; conversions are explicit ([`Operand::cast`]). The only exceptions
+//! are constants. An `i32` constant takes the type of the other operand, and is rejected if that type cannot hold it.
+//! An `f32` constant takes another float type if that represents it exactly; otherwise write [`constant`]`(0.1_f64)` or
+//! `f16::from_f64(0.1)`.
 //!
 //! | operation | integers | floats |
 //! | --- | --- | --- |
@@ -81,9 +81,9 @@
 //! **Elementary functions** are the polynomials of [`math`]. They give the same bits on every
 //! machine.
 //!
-//! **Indices** are `i32`, or `i64` or `u64`, which saturate to it. Index arithmetic must not overflow.
-//! Where it could, bounds inference treats the index as unbounded and rejects the pipeline, unless it is
-//! an index of a boundary condition. Positions lie between -2^30 and 2^30.
+//! **Indices** are `i32`; an `i64` or `u64` index saturates to it. Index arithmetic must not overflow. Where it could,
+//! bounds inference treats the index as unbounded and rejects the pipeline, unless it is an index of a boundary
+//! condition. Positions lie between -2^30 and 2^30.
 //!
 //! # Mistakes
 //!

@@ -1,4 +1,4 @@
-//! What names may be, so that every text form that shows them can be read back.
+//! The rules for names, so that every text form that shows them can be read back.
 //!
 //! | name of | may be |
 //! | --- | --- |
@@ -109,7 +109,7 @@ fn is_variable(name: &str) -> bool {
 /// stage is named.
 pub fn split_reduction(text: &str) -> Option<(&str, &str)> {
     let mut end = text.len();
-    // The last part belongs to the variable, also if it is a number.
+    // The last part belongs to the variable, even if it is a number.
     for (dot, _) in text.rmatch_indices('.') {
         if end < text.len() && is_number(&text[dot + 1..end]) {
             return Some((&text[..end], &text[end + 1..]));

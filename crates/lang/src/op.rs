@@ -87,8 +87,8 @@ impl Op {
         }
     }
 
-    /// The functional unit that computes the operation, which is what it costs; `None` if it costs nothing. `operand` is the
-    /// type of its last operand.
+    /// The functional unit that computes the operation and so determines its cost; `None` if it is free. `operand` is
+    /// the type of its last operand.
     pub fn class(self, operand: Type, result: Type) -> Option<Class> {
         let float = operand.is_float();
         match self {

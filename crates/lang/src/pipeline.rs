@@ -138,7 +138,7 @@ impl Pipeline {
         specialised_params(self)
     }
 
-    /// A hash of what the pipeline computes and of its external names (inputs, Params, outputs).
+    /// A hash of the computation and of the external names (inputs, Params, outputs).
     ///
     /// It does not cover sizes or the names of variables and inner Funcs. It is the same on every
     /// machine.
@@ -146,9 +146,9 @@ impl Pipeline {
         structural_hash(self)
     }
 
-    /// A hash of all names: the pipeline's own and those of inputs, Params, tables, Funcs and their
-    /// variables. Of two pipelines with the same [structure](Pipeline::structural_hash), the texts of
-    /// schedules mean the same if this is the same too.
+    /// A hash of all names: the pipeline's own and those of inputs, Params, tables, Funcs and their variables. Two
+    /// pipelines with the same [structure](Pipeline::structural_hash) and the same names hash give schedule texts the
+    /// same meaning.
     pub fn names_hash(&self) -> u128 {
         names_hash(self)
     }

@@ -5,7 +5,7 @@
 //! own. Each rewrite names Funcs and variables of the result of the rewrites before it. The original Func
 //! keeps its name; new Funcs are named after it.
 //!
-//! | line | what it makes |
+//! | line | result |
 //! | --- | --- |
 //! | `split f.1.r by 8` | `r` as two variables: `ri` counts 8 values, `ro` the groups of 8 |
 //! | `permute f.1 ry, rx` | the variables in another order, the first fastest |
@@ -19,16 +19,15 @@
 //! | `clone f for g` | a copy of `f` that only `g` reads |
 //! | `unroll f.1.r` | the values of `r` as Funcs of their own |
 //! | `separate f along x` | `f.pass`, a sum over neighbours along `x` alone, and `f` sums `f.pass` along the rest: for weights that are an outer product |
-//! | `tabulate f` | a constant table, for a Func that depends on nothing but its point |
-//! | `expand f.1` | a reduction over a few constant values as one expression, with everything folded that they make constant |
+//! | `tabulate f` | a constant table, for a Func that depends only on its point |
+//! | `expand f.1` | a reduction over a few constant values as one expression, with constants folded |
 //!
 //! # When a rewrite is legal
 //!
-//! A rewrite that keeps the order of all operations is always legal. One that changes it is legal if the
-//! result is the same in any order: sums and products of integers (which wrap), `&`, `|`, `^`, `min` and
-//! `max`; or if the author marked the update with [`Func::reassociate`](crate::Func::reassociate). A
-//! recurrence `f(r) = a * f(r - 1) + term` of floats also needs an `a` that is known to be at most 1 in
-//! magnitude.
+//! A rewrite that keeps the order of all operations is always legal. A rewrite that changes it is legal if the result
+//! is the same in any order: sums and products of integers (which wrap), `&`, `|`, `^`, `min` and `max`; or if the
+//! author marked the update with [`Func::reassociate`](crate::Func::reassociate). A recurrence
+//! `f(r) = a * f(r - 1) + term` of floats also needs an `a` that is known to be at most 1 in magnitude.
 //!
 //! # Tails
 //!
@@ -102,7 +101,7 @@ pub enum Rewrite {
         /// The number of values in each chunk.
         by: NonZeroU32,
     },
-    /// Combines values pairwise, in as many pure Funcs as there are rounds.
+    /// Combines values pairwise, in one pure Func per round.
     Tree {
         /// The reduction.
         stage: StageName,
@@ -121,7 +120,7 @@ pub enum Rewrite {
         /// The other Func.
         other: String,
     },
-    /// Lets each point look for the values that it takes.
+    /// Lets each point gather the values that are scattered to it.
     Gather {
         /// The update that scatters.
         stage: StageName,
@@ -150,7 +149,7 @@ pub enum Rewrite {
         /// The name of the Func.
         func: String,
     },
-    /// Writes the steps of a reduction out.
+    /// Unrolls a reduction into one expression.
     Expand {
         /// The reduction.
         stage: StageName,

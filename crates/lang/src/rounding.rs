@@ -17,7 +17,7 @@ use crate::op::{BinaryOp, Class, Op, Rounds, UnaryOp};
 use crate::pipeline::Pipeline;
 use crate::types::{Type, Value};
 
-/// What may round differently from the reference.
+/// The builds and orders whose rounding may differ from the reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rounding {
     /// The timing build.
@@ -122,8 +122,8 @@ fn is_power_of_two(value: Value) -> bool {
     fraction == 0 && value.is_normal() && (1.0 / value).is_normal()
 }
 
-/// The float sums, differences and products in a Func's updates that depend on its own value, where any order
-/// of the terms will do: the steps of its reductions, which round differently in another order.
+/// The float sums, differences and products in a Func's updates that depend on its own value, if any order of the terms
+/// is allowed: the steps of its reductions, which round differently in another order.
 pub fn steps(pipeline: &Pipeline, func: FuncId) -> AHashSet<ExprId> {
     let exprs = pipeline.exprs();
     let updates = pipeline.funcs()[func].stages.iter().skip(1).filter(|stage| stage.reassociate);
@@ -169,7 +169,7 @@ pub fn reached(pipeline: &Pipeline, rounding: Rounding) -> IdVec<FuncId, Vec<boo
             walk.steps = steps(pipeline, id);
         }
         let order = exprs.reachable(func.stages.iter().flat_map(|stage| stage.roots()));
-        // An update may read what it writes. Each round but the last marks a value.
+        // An update may read its own results. Each round but the last marks a value.
         while walk.marks_more(id, func, &order) {}
     }
     walk.funcs

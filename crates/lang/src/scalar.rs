@@ -1,8 +1,7 @@
-//! What every operation computes on one value. The evaluator, the simulator and constant folding
-//! share these definitions.
+//! The definition of every operation on one value, shared by the evaluator, the simulator and constant folding.
 //!
-//! Values are passed as patterns ([`Scalar::to_bits`]): of 64 bits for types of that width, and of 32
-//! bits for all others, with integers extended, so that two kinds of registers can hold any type.
+//! Values are passed as patterns ([`Scalar::to_bits`]): of 64 bits for types of that width, and of 32 bits for all
+//! others, with integers extended, so that two kinds of registers can hold any type.
 
 mod cast;
 mod float;
@@ -53,7 +52,7 @@ pub trait Scalar: Copy + PartialEq + PartialOrd + Default + Send + Sync + std::f
     fn from_bits(bits: Self::Bits) -> Self;
     /// The value's extended pattern.
     fn to_bits(self) -> Self::Bits;
-    /// The value with this pattern, of which only the bits that the type has count.
+    /// The value with this pattern. Only the bits of the type count.
     #[inline]
     fn from_word(word: u64) -> Self {
         Self::from_bits(Self::Bits::narrow(word))
@@ -63,8 +62,8 @@ pub trait Scalar: Copy + PartialEq + PartialOrd + Default + Send + Sync + std::f
     fn to_word(self) -> u64 {
         self.to_bits().wide()
     }
-    /// The pattern that a reinterpretation sees. All NaNs of 16 bits have the same one, because a
-    /// conversion to `f32` and back may change it.
+    /// The pattern that a reinterpretation reads. All NaNs of 16 bits have the same pattern, because a conversion to
+    /// `f32` and back may change it.
     #[inline]
     fn seen(self) -> u64 {
         self.to_word()
@@ -354,7 +353,7 @@ macro_rules! integers {
             }
             #[inline]
             fn average(self, other: $t) -> $t {
-                // Half of what both have in common, rounded up without a sum that overflows.
+                // Half of the sum, rounded up, without overflow.
                 (self | other).wrapping_sub((self ^ other) >> 1)
             }
             #[inline]

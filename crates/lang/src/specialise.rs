@@ -10,9 +10,9 @@ use crate::pipeline::Pipeline;
 /// A Param is specialised if the bounds of a reduction domain or of an index depend on its value.
 /// Regions and allocations then depend on it too.
 ///
-/// The walk follows an index into the Funcs it is loaded from. At a `min` or `max` (a clamp) it
-/// follows only the operands that are limits, that is, made of constants, sizes, variables and
-/// Params. The clamped operand then does not matter.
+/// The walk follows an index into the Funcs it is loaded from. At a `min` or `max` (a clamp) it follows only the
+/// operands that are limits: expressions of constants, sizes, variables and Params. The clamped operand then does not
+/// matter.
 pub(crate) fn specialised_params(pipeline: &Pipeline) -> IdVec<ParamId, bool> {
     let exprs = &pipeline.exprs;
     let mut shapes: Vec<ExprId> = Vec::new();

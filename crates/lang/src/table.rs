@@ -91,7 +91,7 @@ impl Table {
     }
 }
 
-/// What a [`table`] is made from: an array, slice or `Vec` of scalars, or of rows of scalars.
+/// The source of a [`table`]: an array, slice or `Vec` of scalars, or of rows of scalars.
 pub trait Elements {
     /// The type, the extents and the values, with the first index fastest.
     fn into_parts(self) -> (Type, Vec<usize>, Vec<Value>);
@@ -186,7 +186,7 @@ impl TableDecl {
         self.values.len() * self.ty.bytes()
     }
 
-    /// Whether it has as many values as its extents say.
+    /// Whether the number of values matches the extents.
     pub(crate) fn is_complete(&self) -> bool {
         let points = self.extents.iter().try_fold(1_usize, |points, extent| points.checked_mul(*extent));
         points == Some(self.values.len())

@@ -149,8 +149,8 @@ impl Type {
         integers.into_iter().find(holds).unwrap_or(Type::I32)
     }
 
-    /// The smallest and largest value of an integer type or `bool`; `None` for floats. The largest
-    /// `u64` given is the largest `i64`, which stands for everything from there on.
+    /// The smallest and largest value of an integer type or `bool`; `None` for floats. For `u64`, the largest `i64`
+    /// stands for all larger values.
     pub const fn int_range(self) -> Option<(i64, i64)> {
         match self {
             Type::Bool => Some((0, 1)),
@@ -239,8 +239,8 @@ impl Value {
         }
     }
 
-    /// The value for a Param of type `ty`: a literal without a suffix is an `f64`, which is rounded to
-    /// another float type. Everything else stays as it is.
+    /// The value for a Param of type `ty`: a literal without a suffix is an `f64`, which is rounded to another float
+    /// type. Other values are unchanged.
     pub(crate) fn fitted(self, ty: Type) -> Value {
         match self.ty {
             Type::F64 => Value::rounded(ty, self.as_f64()).unwrap_or(self),
@@ -293,7 +293,7 @@ impl Value {
         }
     }
 
-    /// The value as an `f64`, which represents every type exactly but for integers beyond 2^53.
+    /// The value as an `f64`, exact for every type except integers beyond 2^53.
     pub fn as_f64(self) -> f64 {
         dispatch!(self.ty, T => f64::cast_from(<T as Scalar>::from_word(self.bits)))
     }

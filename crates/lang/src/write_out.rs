@@ -4,8 +4,8 @@
 //! definition of `edge` reads the image at a clamped index, which is bounded. Inlined into the
 //! reader, it needs nothing beyond the image.
 //!
-//! Sizes and Params are not known yet, so they are tried: an index that has no useful bounds for some
-//! values of Params has none here.
+//! Sizes and Params are not known yet, so sample values are tried. An index without useful bounds for some sample
+//! counts as unbounded.
 
 use std::sync::OnceLock;
 
@@ -22,11 +22,11 @@ use crate::pipeline::Pipeline;
 use crate::region::Range;
 use crate::types::{Type, Value};
 
-/// The extent assumed for everything whose size is not known yet. Distances that follow from sizes
-/// then stay far below [`FAR`].
+/// The extent assumed for all unknown sizes. Distances that follow from sizes then stay far below [`FAR`].
 const EXTENT: i64 = 16;
 
-/// An index that loads and can move this far has no useful bounds. 16 bits of data are enough to reach it.
+/// An index that depends on loaded data and can move this far has no useful bounds. 16 bits of data are enough to reach
+/// it.
 const FAR: i64 = 1 << 15;
 
 /// A large extent: an index that is unbounded at this extent would be refused.
@@ -72,12 +72,12 @@ fn far_reads(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> Places {
     places
 }
 
-/// What an index is made of.
+/// The kinds of expressions in an index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Index {
     /// Variables, sizes and constants, by operations that keep them small.
     Plain,
-    /// Anything but data.
+    /// Any expression without data.
     Computed,
     /// Data: samples of inputs, tables and Funcs.
     Loaded,
@@ -119,9 +119,9 @@ fn suspects(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> AHashMap<Expr
 enum Sample {
     /// The low end of the range; without a range, 0.
     Low,
-    /// The high end of the range; without a range, 1, which hides no term and makes none huge.
+    /// The high end of the range; without a range, 1, which cancels no term and makes none huge.
     High,
-    /// -1 where there is no range: coefficients of both signs show where a divisor can be 0.
+    /// -1 for Params without a range: coefficients of both signs show where a divisor can be 0.
     Negative,
     /// Infinity for floats without a range.
     Endless,
@@ -180,7 +180,7 @@ impl<'a> Trial<'a> {
 
     /// The spans of some indices of a stage.
     fn spans(&self, stage: &Stage, indices: &[ExprId]) -> impl Iterator<Item = IntSpan> {
-        // A reduction runs over some points, and not over an endless number of them.
+        // A reduction runs over at least one point, and not over an unbounded number of them.
         let usual = |range: Range| match self.params {
             Sample::Endless => Range::new(0, self.extent),
             _ => Range::new(range.min, range.extent.max(1)),

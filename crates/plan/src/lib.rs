@@ -11,6 +11,7 @@
 //! | `plan` | kernels, nests and loops of a schedule, under typed ids |
 //! | `planned` | a legal schedule with its plan, for all that follow |
 //! | `trace` | the box of each nest, from the last nest of a kernel to the first |
+//! | `ids` | typed ids of kernels, nests and loops |
 //! | `footprint`, `axes` | the sizes of one nest, and its loops |
 //! | `allocate` | arrays in shared memory and in registers |
 //! | `barriers` | where threads wait for each other |

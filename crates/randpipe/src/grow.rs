@@ -50,7 +50,7 @@ struct Entry {
 /// An input with its size.
 pub struct SizedInput {
     pub input: Input,
-    /// The input's box; `None` if it is sized to what is read of it.
+    /// The input's box; `None` if it is sized to its reads.
     pub region: Option<warploom_lang::Region>,
 }
 
@@ -236,14 +236,13 @@ impl Grower {
         self.type_of(&TYPES, &NEW_TYPES)
     }
 
-    /// A type of the first list; in pipelines with types of 16 and 64 bits, every other time of the
-    /// second.
+    /// A type of the first list; in pipelines with types of 16 and 64 bits, half of the time one of the second list.
     pub fn type_of(&mut self, types: &[Type], new: &[Type]) -> Type {
         let is_new = self.has_new_types && self.dice.chance(0.5);
         self.dice.pick(if is_new { new } else { types })
     }
 
-    /// A type of the language; all that the pipeline may have are equally likely.
+    /// A type of the language; all types that the pipeline may have are equally likely.
     pub fn any_type(&mut self) -> Type {
         let all = Type::ALL.into_iter().filter(|ty| self.has_new_types || !NEW_TYPES.contains(ty));
         let all: Vec<Type> = all.collect();
@@ -271,7 +270,7 @@ impl Grower {
         combine(&mut self.dice, functions, terms)
     }
 
-    /// How often one stage can afford to visit each of `points` points.
+    /// The number of visits per point that one stage can afford for `points` points.
     pub fn affordable(&self, points: i64) -> i64 {
         let share = self.limits.work as i64 / (4 * self.stages as i64);
         (share / points.max(1)).max(1)

@@ -88,7 +88,7 @@ impl Image {
         }
     }
 
-    /// A value at a point. The point is clamped to the box if nothing is defined outside.
+    /// A value at a point. The point is clamped to the box if the image is undefined outside.
     pub fn read(&self, value: usize, mut at: Vec<Expr>) -> Term {
         if !self.total {
             for (index, extent) in at.iter_mut().zip(&self.extents) {

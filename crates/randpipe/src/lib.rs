@@ -22,10 +22,9 @@
 //!
 //! # Requests
 //!
-//! Extents are odd, prime, multiples of 32, or one off a multiple; boxes do not always start at 0.
-//! An input without a boundary condition is sized to what is read of it, or a little more. A
-//! pipeline that bounds inference rejects, or that visits more points than its [`Scale`] allows, is
-//! never returned: the next one derived from the seed is tried instead.
+//! Extents are odd, prime, multiples of 32, or one off a multiple; boxes do not always start at 0. An input without a
+//! boundary condition is sized to its reads, or a little more. A pipeline that bounds inference rejects, or that visits
+//! more points than its [`Scale`] allows, is never returned: the next one derived from the seed is tried instead.
 mod dice;
 mod grow;
 mod image;
@@ -58,8 +57,8 @@ pub struct RandomPipeline {
     pub kinds: Vec<(FuncId, StageKind)>,
 }
 
-/// The pipeline of a seed. It is the same on every machine for the same options. Another
-/// version of this crate may give another one: a case to keep is written as a file.
+/// The pipeline of a seed. It is the same on every machine for the same options. Another version of this crate may give
+/// another pipeline: write a case to a file to keep it.
 ///
 /// ```
 /// use warploom_lang::infer;

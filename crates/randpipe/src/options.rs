@@ -24,7 +24,7 @@ impl Default for Options {
     }
 }
 
-/// The size of the images, chosen by what is to run them.
+/// The size of the images, chosen for the tool that runs them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Scale {
     /// Extents up to about 20, often odd, and at most 2,000 points per output: for simulators.

@@ -96,7 +96,7 @@ impl Grower {
         Region(extents.into_iter().map(&mut range).collect())
     }
 
-    /// A request with everything given. Inputs without a size get the largest possible one.
+    /// A complete request. Inputs without a size get the largest possible one.
     fn first_request(&self, pipeline: &Pipeline, outputs: Vec<Region>) -> Realisation {
         let mut request = Realisation::new(pipeline);
         request.outputs = outputs.into_iter().map(Some).collect();
@@ -112,7 +112,7 @@ impl Grower {
         request
     }
 
-    /// Sizes every input without a size to what is read of it, sometimes a little more.
+    /// Sizes every input without a size to its reads, sometimes a little more.
     fn size_inputs(&mut self, pipeline: &Pipeline, regions: &Regions, request: &mut Realisation) {
         for (id, decl) in pipeline.inputs().iter() {
             let sized = self.inputs.iter().find(|sized| sized.input.name() == decl.name);

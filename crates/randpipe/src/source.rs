@@ -126,7 +126,7 @@ impl Grower {
         bounded.named(name)
     }
 
-    /// Coefficients with `rank` indices: an input that is sized to what is read of it.
+    /// Coefficients with `rank` indices: an input that is sized to its reads.
     pub fn weights(&mut self, ty: Type, rank: usize) -> Image {
         let input = self.new_input(ty, rank);
         self.inputs.push(SizedInput { input: input.clone(), region: None });

@@ -25,7 +25,7 @@ pub struct Term {
     pub reach: f32,
 }
 
-/// The largest integers and floats that are converted to `f16` as they are.
+/// The largest integers and floats that are converted to `f16` unscaled.
 const HALF: f32 = 1024.0;
 
 /// The largest magnitude of a type's values.
@@ -125,7 +125,7 @@ impl Term {
         self.to(Type::F32).calm()
     }
 
-    /// The same if it is a float of any type, otherwise an `f32`; of moderate magnitude.
+    /// The same term if it is a float of any type, otherwise an `f32`; of moderate magnitude.
     pub fn floating(self) -> Term {
         if self.ty.is_float() { self.calm() } else { self.float() }
     }
@@ -136,7 +136,7 @@ impl Term {
         if index.ty() == Some(Type::I32) { index } else { index.i32() }
     }
 
-    /// Converts to an index from 0 to `count - 1`; integers of 64 bits stay what they are.
+    /// Converts to an index from 0 to `count - 1`; integers of 64 bits keep their type.
     pub fn index_of(self, binning: Binning, count: i64) -> Expr {
         let count = count as i32;
         let indexed = |whole: Expr, ty: Type| if ty.is_wide() { whole } else { whole.i32() };
@@ -239,7 +239,7 @@ fn pair_of_floats(dice: &mut Dice, a: Term, b: Term) -> Term {
         8 => (a % (abs(b) + 0.5), rb + 0.5),
         9 => (absd(a, b), sum),
         10 => (lerp(a, b, float(ty, dice.between(1..=15) as f32 / 16.0)), larger),
-        // Away from the half line where the angle jumps.
+        // Away from the half line on which the angle jumps.
         11 if ty != Type::F64 => (atan2(a, abs(b) + 0.125), 1.5),
         _ => (select(a.lt(&b), &a * 2.0, b - 0.5 * a), 2.0 * larger),
     };

@@ -13,7 +13,7 @@ enum Line<'a> {
     Added(&'a str),
 }
 
-/// Renders the lines of both texts, with those that only one of them has marked.
+/// Renders the lines of both texts, and marks those that only one of them has.
 pub(crate) fn to_html(from: &str, to: &str) -> String {
     let line = |line: &Line<'_>| match line {
         Line::Both(text) => format!("  {}\n", Escaped(text)),
@@ -42,7 +42,7 @@ fn middle<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<Line<'a>> {
         let removed = from.iter().copied().map(Line::Removed);
         return removed.chain(to.iter().copied().map(Line::Added)).collect();
     }
-    // How many lines the rests from here on have in common.
+    // The length of the longest common subsequence of the rests from here on.
     let width = to.len() + 1;
     let mut common = vec![0u32; (from.len() + 1) * width];
     for at in (0..from.len()).rev() {

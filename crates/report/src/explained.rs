@@ -31,18 +31,18 @@ pub struct Explained {
 pub struct Comparison {
     /// Which one is predicted to be faster, and by how much.
     pub sentence: String,
-    /// What the second does otherwise, in words: a line for each stage.
+    /// The differences of the second schedule, in words: a line for each stage.
     pub differences: Vec<String>,
-    /// What that costs or saves: a line for each number.
+    /// The effect on costs: a line for each number.
     pub costs: Vec<String>,
-    /// The changes that lead from the first to the second, one line or more each.
+    /// The changes that lead from the first to the second, one or more lines each.
     pub changes: Vec<String>,
 }
 
-/// A schedule and what becomes of it.
+/// A schedule and its kernels.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Version {
-    /// Where the schedule comes from.
+    /// The origin of the schedule.
     pub name: String,
     /// The predicted time and the number of kernels.
     pub headline: String,
@@ -111,7 +111,7 @@ impl Version {
         let most = self.kernels.iter().map(|kernel| kernel.us).fold(0.0, f64::max);
         let few = self.kernels.len() <= 4;
         let kernels = (1..).zip(&self.kernels);
-        // With many kernels, those that take little time are closed at first.
+        // With many kernels, those that take little time are collapsed at first.
         let kernels = kernels.map(|(number, of)| of.to_html(id, number, few || of.us >= most / 4.0));
         let kernels: String = kernels.collect();
         format!(
@@ -127,7 +127,7 @@ impl Version {
     }
 }
 
-/// Text that is closed at first; nothing if it is empty.
+/// Collapsed text; nothing if it is empty.
 fn listing(title: &str, text: &str) -> String {
     if text.trim().is_empty() {
         return String::new();

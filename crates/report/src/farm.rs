@@ -5,10 +5,10 @@ use crate::html::{Escaped, figure};
 use crate::page::{Fact, facts};
 use crate::table::Table;
 
-/// How many problems are drawn in one chart.
+/// The maximum number of problems in one chart.
 const TOGETHER: usize = 8;
 
-/// What the workers of a farm have done.
+/// The history of a farm.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Farm {
     /// The title of the section.
@@ -25,8 +25,7 @@ pub struct Farm {
     pub workers: Table,
     /// The length of the time axis of the best times, in seconds.
     pub seconds: usize,
-    /// The best time of each problem so far, relative to that in the end, over the seconds since the
-    /// first trial.
+    /// The best time of each problem so far, relative to its final one, over the seconds since the first trial.
     pub bests: Vec<Curve>,
 }
 
@@ -46,7 +45,7 @@ impl Farm {
         )
     }
 
-    /// Nothing for a farm that did all in one period.
+    /// Empty for a farm whose trials all lie in one period.
     fn rates(&self) -> String {
         if self.rates.iter().all(|line| line.points.len() < 2) {
             return String::new();

@@ -19,7 +19,7 @@ impl fmt::Display for Escaped<'_> {
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
                 '\n' | '\t' => f.write_char(character)?,
-                // They would change the order or the look of the text around them.
+                // These would change the order or the look of the surrounding text.
                 '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => {
                     f.write_char('\u{fffd}')?;
                 }
@@ -40,7 +40,7 @@ const STYLE: &str = concat!(include_str!("style.css"), include_str!("chart.css")
 /// A self-contained HTML document.
 pub(crate) struct Document<'a> {
     pub title: &'a str,
-    /// Further rules of the style sheet.
+    /// Additional rules of the style sheet.
     pub style: &'a str,
     pub script: Option<&'a str>,
     /// The content, as HTML.

@@ -30,7 +30,8 @@
 //! assert!(html.contains("H200 &amp; others") && html.contains("trial 2: predicted 22.00 us"));
 //! ```
 //!
-//! A [`Trace`] is a page of its own: an animation of what a program computes and reads, and the only one with a script.
+//! A [`Trace`] is a page of its own: an animation of the points that a program computes and reads, and the only one
+//! with a script.
 //! [`chart`] can be used on its own; [`chart::Drawing::document`] returns a standalone file.
 
 pub mod chart;

@@ -17,13 +17,13 @@ pub struct Operators {
     pub families: Vec<FamilyRatios>,
     /// The mean over families.
     pub mean: Option<f64>,
-    /// The families as a table, with what others claim.
+    /// The families as a table, with the claims of others.
     pub means: Table,
     /// Sums over the layers of whole networks.
     pub networks: Table,
     /// The detailed results, row by row.
     pub results: Table,
-    /// What else there is to say, one sentence each.
+    /// Further remarks, one sentence each.
     pub notes: Vec<String>,
     /// The schedules of the rows.
     pub listings: Vec<Listing>,
@@ -40,14 +40,14 @@ pub struct FamilyRatios {
     pub rows: Vec<Ratio>,
 }
 
-/// How much faster a row is than a library.
+/// The speedup of a row over a library.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ratio {
     /// The name of the row.
     pub row: String,
     /// The library's time divided by the measured one.
     pub ratio: f64,
-    /// Whether it is left out of the mean.
+    /// Whether it is excluded from the mean.
     pub apart: bool,
 }
 

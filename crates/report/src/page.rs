@@ -9,7 +9,7 @@ use crate::summary;
 use crate::table::Table;
 use crate::tuned::Tuned;
 
-/// Loads the page again, and puts it back to where it was.
+/// Reloads the page and restores its position.
 const RELOAD: &str = include_str!("reload.js");
 
 /// A complete report.
@@ -23,7 +23,7 @@ pub struct Page {
     pub sources: Table,
     /// The sections, in order.
     pub sections: Vec<Section>,
-    /// Whether the file is rewritten while measurements go on; the page then loads itself again.
+    /// Whether the file is rewritten while measurements go on; the page then reloads itself.
     pub live: bool,
 }
 
@@ -45,7 +45,7 @@ pub enum Section {
     Operators(Box<Operators>),
     /// Strategies, compared with each other.
     Strategies(Box<Strategies>),
-    /// Many machines, and what they measured.
+    /// Many machines, and their measurements.
     Farm(Box<Farm>),
     /// One pipeline, with all schedules that were tried.
     Tuned(Box<Tuned>),

@@ -1,4 +1,4 @@
-//! Strategies, compared by the best time that they have found after a number of trials.
+//! Strategies, compared by the best time found after a number of trials.
 
 use crate::chart::{Curve, Curves, Place};
 use crate::html::{Escaped, count, figure};
@@ -14,13 +14,13 @@ pub struct Strategies {
     pub facts: Vec<Fact>,
     /// Number of trials of a run.
     pub trials: usize,
-    /// What the tables of subjects show, in a sentence.
+    /// A caption for the tables of subjects.
     pub caption: String,
     /// The subjects, in order.
     pub subjects: Vec<TriedSubject>,
-    /// What the table of speeds shows, in a sentence.
+    /// A caption for the table of speeds.
     pub about_speeds: String,
-    /// The strategies relative to one of them; empty if there is nothing to compare with.
+    /// The strategies relative to one of them; empty without a reference.
     pub speeds: Table,
 }
 
@@ -31,9 +31,9 @@ pub struct TriedSubject {
     pub name: String,
     /// The best time so far in microseconds over the trials: a curve for each strategy.
     pub curves: Vec<Curve>,
-    /// The best time that there is, if it is known.
+    /// The best possible time, if it is known.
     pub optimum: Option<f64>,
-    /// What else is known of the subject, a sentence each.
+    /// Further remarks on the subject, a sentence each.
     pub notes: Vec<String>,
     /// The best times after some numbers of trials.
     pub table: Table,

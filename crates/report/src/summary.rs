@@ -1,4 +1,4 @@
-//! The summary at the top of the page: how much faster tuning made each problem.
+//! The summary at the top of the page: the speedup of each problem by tuning.
 
 use crate::html::{Escaped, count};
 use crate::page::Section;

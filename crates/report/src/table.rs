@@ -44,7 +44,7 @@ impl Table {
         self.render(|row| of(row).map(|id| format!(" id=\"{}\"", Escaped(&id))).unwrap_or_default())
     }
 
-    /// `attributes` gives those of a row, with a space before them.
+    /// `attributes` returns the attributes of a row, with a leading space.
     fn render(&self, attributes: impl Fn(&[String]) -> String) -> String {
         if self.rows.is_empty() {
             return String::new();

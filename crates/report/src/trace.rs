@@ -1,4 +1,4 @@
-//! An animation of which points a program computes and reads, and when.
+//! An animation of the points that a program computes and reads.
 
 mod bytes;
 
@@ -9,14 +9,14 @@ use bytes::{base64, encoded};
 const STYLE: &str = concat!(include_str!("style.css"), include_str!("trace.css"));
 const SCRIPT: &str = include_str!("trace.js");
 
-/// What a program does, step by step, as one HTML page with an animation.
+/// The steps of a program as one HTML page with an animation.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Trace {
     /// The heading and the window title.
     pub title: String,
     /// Facts about the whole page.
     pub facts: Vec<Fact>,
-    /// What one step is, and what else must be known to read the page.
+    /// The definition of a step, and other notes on how to read the page.
     pub notes: Vec<String>,
     /// The text of the schedule.
     pub schedule: String,
@@ -37,19 +37,19 @@ pub struct Trace {
 pub struct Picture {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: PictureKind,
     /// Where its values are stored, in words.
     pub storage: String,
     /// The number of points along each dimension; the first varies fastest.
     pub extents: Vec<usize>,
-    /// Which values black and white stand for, in words.
+    /// The values that black and white stand for, in words.
     pub range: String,
     /// The values before the first step, one byte per point; empty if there are none.
     pub values: Vec<u8>,
 }
 
-/// What a picture shows.
+/// The kind of a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PictureKind {
     /// An input of the pipeline.
@@ -91,9 +91,9 @@ pub struct Touch {
     pub picture: u32,
     /// Whether they are read or stored.
     pub kind: TouchKind,
-    /// Runs of consecutive points: the first and how many. They grow and do not overlap.
+    /// Runs of consecutive points: the first point and the length. They are in ascending order and do not overlap.
     pub runs: Vec<(u32, u32)>,
-    /// What the points contain after a store, one byte each in the order of the runs; empty for reads.
+    /// The values of the points after a store, one byte each in the order of the runs; empty for reads.
     pub values: Vec<u8>,
 }
 
@@ -148,7 +148,7 @@ impl TraceKernel {
 }
 
 impl Trace {
-    /// The bytes that the steps take in the page, before they are written as text.
+    /// The bytes of the steps in the page, before they are encoded as text.
     pub fn step_bytes(step: &Step) -> usize {
         encoded(std::slice::from_ref(step)).len()
     }

@@ -7,7 +7,7 @@ use crate::scale::is_positive;
 use crate::table::{Column, Table};
 use crate::winner::{Kernel, RunnerUp, shares};
 
-/// In a chart with more points than this, only the best are stops of the tab key; the table below has all.
+/// In a chart with more points than this, only the best are tab stops; the table below has all.
 const MOST_STOPS: usize = 40;
 
 /// A tuning problem and its trials.
@@ -39,7 +39,7 @@ pub struct Tuned {
     pub listing: Option<Listing>,
 }
 
-/// How many times as fast as the default schedule the best one is.
+/// The speedup of the best schedule over the default one.
 pub(crate) enum Faster {
     /// By measured times.
     Measured(f64),
@@ -239,7 +239,7 @@ impl Tuned {
         figure(&steps.draw(), &caption)
     }
 
-    /// How many trials ended with each status, the most frequent first.
+    /// The number of trials per status, the most frequent first.
     fn statuses(&self) -> Table {
         let mut counted: Vec<(&str, usize, &str)> = Vec::new();
         for trial in &self.trials {

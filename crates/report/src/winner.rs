@@ -1,4 +1,4 @@
-//! What makes the best trial of a problem: its kernels, and how it differs from the second best.
+//! The best trial of a problem: its kernels, and its differences from the second best.
 
 use crate::chart::{Bar, Bars, Base, Group};
 use crate::diff;
@@ -16,14 +16,14 @@ pub struct Kernel {
     pub predicted_us: f64,
 }
 
-/// The second best trial, and how the best one differs from it.
+/// The second best trial, and its differences from the best one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunnerUp {
     /// The number of the trial in the records.
     pub number: i64,
     /// Its time in microseconds.
     pub us: f64,
-    /// The decisions that lead from its schedule to the best one, or why they are not known.
+    /// The decisions that lead from its schedule to the best one, or the reason why they are not known.
     pub decisions: Result<Vec<String>, String>,
     /// Its schedule as text.
     pub schedule: String,

@@ -1,11 +1,11 @@
-//! The seam between programs and what runs them.
+//! The interface between programs and the devices that run them.
 //!
-//! A [`Driver`] is an open device: it compiles the text of a printer, has memory, and loads programs. A loaded program
-//! is an [`Execute`], which is launched and timed. [`Gpu`](crate::Gpu) and [`Executable`](crate::Executable) are those
-//! of the back end in use.
+//! A [`Driver`] is an open device: it compiles the text of a printer, allocates memory, and loads programs. A loaded
+//! program is an [`Execute`], which is launched and timed. [`Gpu`](crate::Gpu) and [`Executable`](crate::Executable)
+//! are those of the back end in use.
 //!
-//! Launches on the caller's own stream and memory ([`Kernels`](crate::Kernels)) are not part of this: what a stream is
-//! differs from driver to driver, and so does what such a launch may cost.
+//! Launches on the caller's own stream and memory ([`Kernels`](crate::Kernels)) are not part of this interface: streams
+//! differ from driver to driver, and so do the permissible costs of such a launch.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ pub const POISON: u8 = 0xff;
 /// A second fill byte, to find results that equal the first one by accident.
 const OTHER_POISON: u8 = 0xa5;
 
-/// A program with compiled code, and what the compiler reported about it.
+/// A program with compiled code, and the compiler's report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Compiled {
     /// The program, with the compiled code in place of source text.
@@ -57,7 +57,7 @@ pub trait Driver {
     /// A loaded program.
     type Executable: Execute;
 
-    /// Compiles a program that is one source for a device, which need not be there. Other code stays as it is.
+    /// Compiles a single-source program for a device, which need not be present. Other code is unchanged.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ pub trait Execute {
     /// If the program has no such buffer.
     fn download_buffer(&self, position: usize) -> Result<Vec<u8>, Error>;
 
-    /// Makes what calls in a mode need, so that the first one does not take longer.
+    /// Prepares calls in a mode, so that the first one does not take longer.
     ///
     /// # Errors
     ///

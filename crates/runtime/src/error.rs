@@ -29,7 +29,7 @@ pub enum Error {
     /// A call to NVRTC failed for a reason other than the code.
     #[error("NVRTC could not {doing}: {message}")]
     Nvrtc {
-        /// What NVRTC was asked to do.
+        /// The request to NVRTC.
         doing: &'static str,
         /// NVRTC's error message.
         message: String,
@@ -61,7 +61,7 @@ pub enum Error {
         /// The locations that were searched.
         tried: Vec<Attempt>,
     },
-    /// The variable that chooses the kind of launches has another value.
+    /// The variable that selects the kind of launches has an unknown value.
     #[error("WARPLOOM_LAUNCH is `{value}`, but it can only be `early` or `plain`")]
     Launches {
         /// Its value.
@@ -100,7 +100,7 @@ pub enum Error {
     /// A driver call failed.
     #[error("the driver could not {doing}: {name} ({message})")]
     Driver {
-        /// What the driver was asked to do.
+        /// The request to the driver.
         doing: String,
         /// The name of the driver's error code.
         name: String,
@@ -111,7 +111,7 @@ pub enum Error {
     /// from this process.
     #[error("a kernel failed when the driver tried to {doing}: {name} ({message})")]
     Fault {
-        /// What the driver was asked to do when the fault surfaced.
+        /// The request to the driver during which the fault surfaced.
         doing: String,
         /// The name of the driver's error code.
         name: String,
@@ -121,7 +121,7 @@ pub enum Error {
     /// The device does not have enough free memory.
     #[error("{bytes} bytes for `{what}` do not fit on the device, which has {free} of {total} bytes free")]
     OutOfMemory {
-        /// What the memory is for.
+        /// The purpose of the memory.
         what: String,
         /// The number of bytes requested.
         bytes: usize,
@@ -150,7 +150,7 @@ pub enum Error {
     DamagedCode {
         /// The name of the program.
         program: String,
-        /// What is wrong with the code.
+        /// The problem with the code.
         why: &'static str,
     },
     /// The program has no buffer with this role.

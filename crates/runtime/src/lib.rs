@@ -1,10 +1,10 @@
 //! Compiles, loads, launches and times programs on a GPU.
 //!
-//! The unit of execution is a [`Program`](warploom_target::Program), which code generation
-//! produces. [`Driver`] and [`Execute`] say what runs programs; [`cuda`] implements them. What it has under
-//! names of this crate stands for the back end in use, so that others need not name it. CUDA is found at run time,
-//! never at build time: every function here exists on a machine without CUDA, and its error says what is missing and
-//! which locations were searched (what [`cuda`] re-exports of another project panics instead).
+//! The unit of execution is a [`Program`](warploom_target::Program), which code generation produces. [`Driver`] and
+//! [`Execute`] are the interfaces to devices; [`cuda`] implements them. This crate re-exports the items of the back end
+//! in use, so that others need not name it. CUDA is found at run time, never at build time: every function here exists
+//! on a machine without CUDA, and its error names the missing part and the searched locations (but re-exports of cudarc
+//! in [`cuda`] panic instead).
 //!
 //! - [`compiler`] compiles source to machine code and reports registers and spills. It needs neither
 //!   a GPU nor a driver.
@@ -49,12 +49,11 @@
 //!
 //! # How kernels follow each other
 //!
-//! Kernels that wait for their predecessor themselves
-//! ([`Kernel::waits`](warploom_target::program::Kernel)) are launched early: their blocks may be
-//! scheduled before that one has ended. This needs a device with [early launches](warploom_target::Features::early_launches); on
-//! others, launches are plain. Graphs keep it. It never reaches beyond a run: the first kernel
-//! waits for all that precedes it on the stream, and what follows waits for the last one.
-//! [`Launches`] turns it off.
+//! Kernels that wait for their predecessor themselves ([`Kernel::waits`](warploom_target::program::Kernel)) are
+//! launched early: their blocks may be scheduled before the predecessor has ended. This needs a device with [early
+//! launches](warploom_target::Features::early_launches); on others, launches are plain. Graphs preserve it. Early
+//! launches stay within a run: the first kernel waits for all earlier work on the stream, and later work waits for the
+//! last kernel. [`Launches`] turns them off.
 //!
 //! # When a kernel fails
 //!
@@ -64,19 +63,17 @@
 //!
 //! # Threads
 //!
-//! Everything may be used from many threads at once, except an [`Executable`], which belongs to one:
-//! timings are meaningless while others use the device. Launches share nothing but what they are
-//! given: `&mut` prevents two of them from using one workspace at the same time, and the caller
-//! orders what they do with the same memory.
+//! Everything may be used from many threads at once, except an [`Executable`], which belongs to one: timings are
+//! meaningless while others use the device. Launches share only their arguments: `&mut` prevents two of them from using
+//! one workspace at the same time, and the caller orders accesses to the same memory.
 //!
-//! # What safe code can rely on
+//! # Guarantees of safe code
 //!
-//! A [`Program`](warploom_target::Program) is code, and a GPU runs it with the rights of the process,
-//! like a library that is loaded. Code generation guarantees that kernels stay inside the buffers that
-//! their program declares; whoever writes a program by hand guarantees the same. All else is checked
-//! here or by the compiler: sizes, alignment, overlaps and contexts of memory, that borrowed memory
-//! outlives a launch, and that any bits are valid where a program writes
-//! ([`bytemuck::AnyBitPattern`]). Nothing checks memory that is given by address, which is `unsafe`.
+//! A [`Program`](warploom_target::Program) is code, and a GPU runs it with the rights of the process, like a library
+//! that is loaded. Code generation guarantees that kernels stay inside the buffers that their program declares; whoever
+//! writes a program by hand guarantees the same. Everything else is checked here or by the compiler: sizes, alignment,
+//! overlaps and contexts of memory, that borrowed memory outlives a launch, and that any bits are valid where a program
+//! writes ([`bytemuck::AnyBitPattern`]). Nothing checks memory that is given by address, which is `unsafe`.
 //!
 //! Borrowed memory cannot become part of a graph: `CudaGraph::launch` of cudarc is safe, and the graph
 //! holds no borrow. A stream whose capture another thread begins at the same moment is beyond this

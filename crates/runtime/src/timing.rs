@@ -31,7 +31,7 @@ pub enum Mode {
 /// Limits and modes of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimingOptions {
-    /// The number of calls before the first one that counts.
+    /// The number of warm-up calls.
     pub warm_ups: u32,
     /// The minimum number of calls per batch.
     pub batch_calls: u32,

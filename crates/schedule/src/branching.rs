@@ -7,10 +7,10 @@ use warploom_lang::{ExprId, FuncId};
 
 /// The Strahler number of a stage's definition: roughly the number of registers its evaluation needs.
 ///
-/// A leaf needs 1. Of two operands, the one that needs more is evaluated first; one more register is needed
-/// only if both need the same number. An expression that is used several times is evaluated first, on its
-/// own, and counts as a leaf at each use. `inlined` returns the number of a Func that is inlined into its
-/// calls; any other call needs what its indices need.
+/// A leaf needs 1. Of two operands, the one that needs more is evaluated first; one more register is needed only if
+/// both need the same number. A shared expression is evaluated first, on its own, and counts as a leaf at each use.
+/// `inlined` returns the number of a Func that is inlined into its calls; any other call needs the registers of its
+/// indices.
 pub fn branching(exprs: &Exprs, stage: &Stage, inlined: impl Fn(FuncId) -> Option<u32>) -> u32 {
     let nodes = exprs.reachable(stage.roots());
     let mut uses: AHashMap<ExprId, u32> = AHashMap::new();

@@ -65,7 +65,7 @@ impl Change {
         let mut changes: Vec<Change> =
             to.inlined.difference(&from.inlined).copied().map(Change::Inline).collect();
         changes.extend(from.inlined.difference(&to.inlined).copied().map(Change::Place));
-        // What both have, in the order of both.
+        // The items that both schedules have, in the order of both.
         let mut next = 0;
         let mut kept: Vec<&RootItem> = Vec::new();
         for item in &from.root {
@@ -122,14 +122,14 @@ impl Change {
         }
     }
 
-    /// Reads what [`Change::to_text`] writes.
+    /// Parses the text of [`Change::to_text`].
     ///
     /// # Errors
-    /// If it is not a change, or names what the pipeline does not have.
+    /// If the text is not a change, or names something that the pipeline does not have.
     pub fn parse(text: &str, pipeline: &Pipeline) -> Result<Change, ChangeError> {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let wrong = || ChangeError::Word(first.to_string());
-        // The text form of schedules reads names and kernels, and says what is wrong with them.
+        // The text form of schedules parses names and kernels, and reports their faults.
         let schedule = |lines: String| {
             let (first, below) = lines.split_once('\n').unwrap_or((&lines, ""));
             let rewrites: String = pipeline.rewrites().iter().map(|line| format!("  {line}\n")).collect();

@@ -76,7 +76,7 @@ impl Node {
     }
 }
 
-/// What a loop iterates over.
+/// The kind of a loop: a dimension or a reduction variable.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum LoopKind {
     /// The dimension of the Func with this number.

@@ -5,11 +5,11 @@
 //! | below 0 | nothing |
 //! | 0 | which stages are kernels, and the loops around them |
 //! | 1 | also which of their dimensions are split over several blocks |
-//! | 2 | also the sizes of blocks and of loops around kernels, and what is in a block |
+//! | 2 | also the sizes of blocks and of loops around kernels, and the items of a block |
 //! | 3 | also which dimensions are split over several threads, or run in a thread |
-//! | 4 | also the numbers of threads, the sizes of loops over a block, and what is in registers |
+//! | 4 | also the numbers of threads, the sizes of loops over a block, and the Funcs in registers |
 //! | 5 | also the sizes of loops in a thread, and which are unrolled |
-//! | 6 and above | also what is inlined |
+//! | 6 and above | also the inlined Funcs |
 
 use std::num::NonZeroU32;
 
@@ -81,8 +81,7 @@ pub fn kernel_hash<'a>(item: &RootItem, inlined: impl IntoIterator<Item = &'a Fu
     combined_hash([item_hash(item, FULL_DEPTH)], inlined, FULL_DEPTH)
 }
 
-/// A unique serialisation of the parts of a tree that count, so that different trees give different
-/// bytes.
+/// A unique serialisation of the parts of a tree that count at a depth: different trees give different bytes.
 struct Words {
     depth: i32,
     bytes: Vec<u8>,

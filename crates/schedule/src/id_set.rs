@@ -27,7 +27,7 @@ impl<K> Clone for IdSet<K> {
     }
 }
 
-/// The empty set, which grows as it needs to.
+/// The empty set, which grows on demand.
 impl<K> Default for IdSet<K> {
     fn default() -> IdSet<K> {
         IdSet(SmallVec::new(), PhantomData)
@@ -35,7 +35,7 @@ impl<K> Default for IdSet<K> {
 }
 
 impl<K: Id> IdSet<K> {
-    /// The empty set for a table with so many ids.
+    /// The empty set for a table of `ids` ids.
     pub fn none(ids: usize) -> IdSet<K> {
         IdSet(SmallVec::from_elem(0, ids.div_ceil(WORD)), PhantomData)
     }

@@ -49,7 +49,7 @@ pub(crate) fn parsed<'t>(text: &'t str, pipeline: &Pipeline) -> Result<Parsed<'t
     let names = Names::new(rewritten.as_ref().map_or(pipeline, |pipeline| pipeline));
     let rewrites = names.pipeline().rewrites().to_vec();
     let mut parser = Parser { names, source, schedule: Schedule { rewrites, ..Schedule::default() } };
-    // Without the rewritten pipeline, the names below mean nothing.
+    // Without the rewritten pipeline, the names below cannot be resolved.
     if rewritten.is_some() && parser.header(&header) {
         parser.schedule.root = parser.root_items(&header.children[head..], true);
     }

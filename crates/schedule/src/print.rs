@@ -141,7 +141,7 @@ impl Printer<'_> {
                     cells.push(numbers(nest.numbers.texts()));
                     if cells[0] == "threads" && nest.storage.is_global() && self.is_loop(nest.item, &cells[4])
                     {
-                        // As in the line of a kernel.
+                        // The same order as in the line of a kernel.
                         cells.swap(0, 4);
                     }
                     self.push(path.clone(), path.depth(), Kind::Nest, self.names.of_item(nest.item), cells);

@@ -22,7 +22,7 @@ use crate::id_set::FuncSet;
 pub use numbers::{KernelNumbers, NestNumbers, Setting};
 pub use warploom_lang::StageRef;
 
-/// A schedule of one pipeline, valid for any size. Ids are those of the rewritten pipeline.
+/// A schedule of one pipeline, valid for any size. Its ids are those of the rewritten pipeline.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Schedule {
     /// The changes that turn the original pipeline into the one that the rest describes.
@@ -34,13 +34,13 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The inlined Funcs as a set that is quick to ask and to copy.
+    /// The inlined Funcs as a bit set, which is cheap to query and copy.
     pub fn inlined_set(&self) -> FuncSet {
         self.inlined.iter().copied().collect()
     }
 }
 
-/// What a nest computes.
+/// The item that a nest computes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Item {
     /// One stage of a Func.
@@ -74,7 +74,8 @@ impl From<InputId> for Item {
 /// An item at the root of a schedule.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum RootItem {
-    /// A kernel that is launched once per iteration of the loops around it. Schedules and plans share it until one changes it.
+    /// A kernel that is launched once per iteration of the loops around it. Schedules and plans share it,
+    /// copy-on-write.
     Kernel(Arc<Kernel>),
     /// Loops around kernels.
     Around(Loops<RootItem>),
@@ -124,7 +125,7 @@ impl From<Loops<RootItem>> for RootItem {
 pub struct Loops<T> {
     /// The loops, outermost first; never empty.
     pub loops: Vec<ReductionTile>,
-    /// What each iteration runs, in order.
+    /// The items of one iteration, in order.
     pub body: Vec<T>,
 }
 
@@ -201,7 +202,7 @@ pub struct Kernel {
     pub block: Vec<Tile>,
     /// Decisions that are a single number, such as `blocks`.
     pub numbers: KernelNumbers,
-    /// What a block runs, in order.
+    /// The items of a block, in order.
     pub body: Vec<BlockItem>,
 }
 
@@ -296,7 +297,7 @@ impl Nest {
         Nest { item, mapping, storage, numbers, registers: Vec::new() }
     }
 
-    /// Whether the rounds of its threads are unrolled together with the points of a round.
+    /// Whether its rounds are unrolled inside the reduction (interleaved register tiles).
     pub fn interleaves(&self) -> bool {
         self.numbers.interleave && self.mapping.unrolls()
     }
@@ -311,8 +312,8 @@ impl Nest {
 /// How the threads of a block share the points of a stage.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Mapping {
-    /// One loop over all points: thread t computes points t, t + threads, ... The rest of the reduction
-    /// variables, which no outer loop takes, runs in full at each point.
+    /// One loop over all points: thread t computes points t, t + threads, ... Values of reduction variables that no
+    /// outer loop takes run at each point.
     Flat,
     /// Each thread computes tiles of points.
     Threads(ThreadTiles),
@@ -362,17 +363,17 @@ impl From<Option<ThreadTiles>> for Mapping {
 /// Thread loops with serial loops inside.
 ///
 /// Along a dimension, thread `i` of `threads` computes `serial` adjacent points, starting at `i * serial`. If
-/// `threads * serial` is less than the number of points, all threads continue with the next points. The rest of
-/// a reduction variable, which no outer loop takes, runs in each thread. If `serial` names the variable, it runs
-/// in parts of `serial` values, with the loop over the parts outside.
+/// `threads * serial` is less than the number of points, all threads continue with the next points, in rounds. Values
+/// of a reduction variable that no outer loop takes run in each thread. If `serial` names the variable, it runs in
+/// parts of `serial` values, with the loop over the parts outside.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ThreadTiles {
     /// Threads along each dimension, fastest first. Dimensions that are not listed have 1 thread;
     /// [`Size::All`] means one thread per point.
     pub threads: Vec<Tile>,
-    /// Points per thread, outermost loop first. Dimensions that are not listed have 1 point;
-    /// [`Size::All`] means an even share per thread. Reduction variables that are not listed run
-    /// outermost, in definition order, in full or as far as no outer loop takes them.
+    /// Points per thread, outermost loop first. Dimensions that are not listed have 1 point; [`Size::All`] means an
+    /// even share per thread. Reduction variables that are not listed run outermost, in definition order, over the
+    /// values that no outer loop takes.
     pub serial: Vec<Tile>,
     /// Whether the serial loops over pure dimensions, and over listed reduction variables of known
     /// size, are unrolled.

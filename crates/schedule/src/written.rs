@@ -1,4 +1,4 @@
-//! Where each node of a schedule's tree stands in a text: the one that somebody wrote, or the one that is printed.
+//! The position of each node of a schedule's tree in a text: the text that it was read from, or the printed one.
 
 use ahash::AHashMap;
 use warploom_lang::Pipeline;
@@ -10,12 +10,12 @@ use crate::path::Path;
 use crate::print::lines;
 use crate::tree::Schedule;
 
-/// The place of each node of a schedule in a text.
+/// The positions of a schedule's nodes in a text.
 #[derive(Clone, Debug)]
 pub struct Spots(AHashMap<Path, Spot>);
 
 impl Spots {
-    /// The places of the nodes in the text that [`Schedule::to_text`] returns.
+    /// The positions of the nodes in the text that [`Schedule::to_text`] returns.
     pub fn of(schedule: &Schedule, pipeline: &Pipeline) -> Spots {
         let mut spots = AHashMap::new();
         for (number, (path, text)) in lines(schedule, pipeline).into_iter().enumerate() {
@@ -27,19 +27,19 @@ impl Spots {
         Spots(spots)
     }
 
-    /// The place of a node, or of its nearest ancestor that has a line of its own.
+    /// The position of a node, or of its nearest ancestor with a line of its own.
     pub fn nearest(&self, path: &Path) -> Option<&Spot> {
         let around = std::iter::successors(Some(path.clone()), |path| Some(path.parent()));
         around.take(path.depth() + 1).find_map(|path| self.0.get(&path))
     }
 }
 
-/// A schedule and the places of its nodes in the text that it was read from.
+/// A schedule, and the positions of its nodes in the text that it was read from.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// The schedule.
     pub schedule: Schedule,
-    /// The places, also in a text with comments, empty lines or another layout than that of [`Schedule::to_text`].
+    /// The positions, also in a text with comments, empty lines or a layout other than that of [`Schedule::to_text`].
     pub spots: Spots,
 }
 
@@ -51,15 +51,15 @@ impl Written {
     pub fn parse(text: &str, pipeline: &Pipeline) -> Result<Written, ScheduleErrors> {
         let Parsed { schedule, source, header, rewrites } = parsed(text, pipeline)?;
         let mut spots = AHashMap::from([(Path::ROOT, source.spot_of(&header))]);
-        // Lists of inlined Funcs are no nodes of the tree.
+        // Lists of inlined Funcs are not nodes of the tree.
         let items = header.children[rewrites..].iter().filter(|entry| entry.words[0].text != "inline");
         note(&source, &Path::ROOT, items, true, &mut spots);
         Ok(Written { schedule, spots: Spots(spots) })
     }
 }
 
-/// Notes the spots of entries without faults, which are the children of a node in the same order. A Func may be called
-/// `kernel`, so the word has its meaning only outside of kernels.
+/// Records the spots of entries without faults, which are the children of a node in the same order. A Func may be
+/// called `kernel`, so the word is a keyword only outside of kernels.
 fn note<'e, 't: 'e>(
     source: &Source<'t>,
     parent: &Path,

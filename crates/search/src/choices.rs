@@ -4,7 +4,7 @@
 
 use ahash::AHashMap;
 
-/// What is left to choose from.
+/// The remaining limits of a choice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Room {
     /// The largest product of all sizes.
@@ -14,7 +14,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// What a size leaves to the other dimensions, if there is room for it.
+    /// The room that a size leaves to the other dimensions; `None` if the size itself does not fit.
     fn beside(self, size: i64) -> Option<Room> {
         let several = match self.several {
             Some(left) if size > 1 => Some(left.checked_sub(1)?),
@@ -24,12 +24,12 @@ impl Room {
     }
 }
 
-/// All ways to choose one size from the list of each dimension that there is room for, in order: the first dimension changes
-/// fastest. Sizes are positive.
+/// All choices of one size per dimension that fit the room, in order: the first dimension changes fastest. Sizes are
+/// positive.
 pub(crate) struct Choices {
     lists: Vec<Vec<i64>>,
     room: Room,
-    /// For each number of dimensions, none first: the number of ways to choose their sizes in the room that the others leave.
+    /// For each number of dimensions, from none: the number of choices by the room that the other dimensions leave.
     ways: Vec<AHashMap<Room, u64>>,
 }
 
@@ -37,7 +37,7 @@ impl Choices {
     pub fn new(lists: Vec<Vec<i64>>, room: Room) -> Choices {
         let mut ways: Vec<AHashMap<Room, u64>> = lists.iter().map(|_| AHashMap::new()).collect();
         ways.push(AHashMap::from([(room, 0)]));
-        // First what is left to each number of dimensions, then the ways, from those of the fewest.
+        // First the rooms that can remain for each number of dimensions, then their choices, fewest dimensions first.
         for (d, list) in lists.iter().enumerate().rev() {
             let (inner, outer) = ways.split_at_mut(d + 1);
             let rooms = outer[0].keys().flat_map(|room| list.iter().filter_map(|size| room.beside(*size)));
@@ -54,12 +54,12 @@ impl Choices {
         Choices { lists, room, ways }
     }
 
-    /// How many there are.
+    /// The number of choices.
     pub fn count(&self) -> u64 {
         self.ways[self.lists.len()][&self.room]
     }
 
-    /// The choice with a number, from 0. `None` if there are not so many.
+    /// The choice with this number, from 0; `None` beyond the last one.
     pub fn get(&self, number: u64) -> Option<Vec<i64>> {
         let (mut left, mut room) = (number, self.room);
         let mut sizes = vec![1; self.lists.len()];
@@ -81,7 +81,7 @@ impl Choices {
         (0..self.count()).filter_map(|number| self.get(number))
     }
 
-    /// All of them or, if they are more than `most`, so many at equal distances.
+    /// All choices or, if there are more than `most`, that many at equal distances.
     pub fn some(&self, most: u64) -> impl Iterator<Item = Vec<i64>> + '_ {
         let (count, taken) = (self.count(), self.count().min(most));
         let number =

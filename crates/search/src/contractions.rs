@@ -1,9 +1,9 @@
 //! Tiled contractions, as a start for the search.
 //!
-//! A product of matrices or a convolution reads each of its values for many points. It is fast if a block has a tile of
-//! points, each thread some of them in registers, and what they read is copied to shared memory for a few steps of the
-//! reduction at a time. Decisions on one Func at a time do not lead there: loops over the block pay off only once the copies
-//! are inside, and small tiles are cheaper than large ones until then.
+//! A matrix product or convolution reads each of its values for many points. It is fast with a block tile, a register
+//! tile per thread, and operands staged in shared memory for a few steps of the reduction at a time. Decisions on one
+//! Func at a time do not lead there: loops over the block pay off only once the copies are inside, and until then small
+//! tiles are cheaper than large ones.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -38,14 +38,14 @@ const MOST_PARTIAL: usize = 4000;
 /// The tiles for which all ways to run the reduction are evaluated.
 const BEST_SHAPES: usize = 16;
 
-/// The most that are kept, each with another number of points per thread: registers decide how many are too many, and only the
-/// kernel compiler knows how many it will use.
+/// The most kernels that are kept, each with another number of points per thread. Register pressure decides how many
+/// points are too many, and only the kernel compiler knows it.
 const MOST_KEPT: usize = 4;
 
 /// Threads of a block: at least, at most.
 const THREADS: (i64, i64) = (64, 512);
 
-/// The fewest threads of a block that has all points along each dimension, or one: a whole small matrix.
+/// The fewest threads of a block that covers each dimension whole or with one point: a small matrix.
 const FEW_THREADS: i64 = 32;
 
 /// Points of a thread: at least, at most.
@@ -54,14 +54,14 @@ const POINTS: (i64, i64) = (4, 64);
 /// Points of a thread along a dimension. Those that are no power of two must divide it.
 const SERIAL: [i64; 12] = [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 14, 16];
 
-/// How much larger than the points the blocks may be together.
+/// The largest ratio of points in all blocks to points of the stage.
 const MOST_PADDED: f64 = 1.3;
 
-/// A reduction with at most so many steps joins the kernel that stores its result, also if it is no contraction.
+/// Reductions with at most this many steps join the kernel that stores their results, even if they are no contractions.
 const FEW_STEPS: i64 = 64;
 
-/// The states in which contractions have tiled kernels wherever this makes them faster: the best, and those with other tiles of
-/// the last one.
+/// The states in which contractions have tiled kernels wherever this is faster: the best one, and those with other
+/// tiles of the last contraction.
 pub(crate) fn with_contractions(search: &Search<'_>, start: &Arc<State>) -> Vec<Arc<State>> {
     let space = search.evaluator.space;
     let mut found: Vec<Arc<State>> = Vec::new();
@@ -103,7 +103,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Whether it reads the same value at all points along a loop.
+    /// Whether it reads the same value at all points along a loop (it is invariant there).
     fn stays_along(&self, kind: LoopKind) -> bool {
         let Some(column) = self.loops.iter().position(|other| *other == kind) else { return true };
         let map = &self.load.map;
@@ -111,7 +111,7 @@ impl Reading<'_> {
     }
 }
 
-/// What a stage reads besides its own Func.
+/// The reads of a stage other than of its own Func.
 fn loads(problem: &Problem, stage: StageRef) -> Vec<Reading<'_>> {
     let dag = problem.dag();
     let of = &dag.stages()[problem.stage_id(stage)];
@@ -123,7 +123,7 @@ fn loads(problem: &Problem, stage: StageRef) -> Vec<Reading<'_>> {
 /// A Func that is a contraction, and the Func that stores its results.
 struct Contraction<'a> {
     evaluator: &'a Evaluator<'a>,
-    /// The state in which both have kernels of their own.
+    /// The state in which the Func and its reader have kernels of their own.
     base: Arc<State>,
     func: FuncId,
     /// The stage that reduces.
@@ -131,16 +131,16 @@ struct Contraction<'a> {
     /// The stage whose kernel it joins.
     owner: StageRef,
     along: Along,
-    /// Whether what it reads is worth a copy.
+    /// Whether its operands are reused enough to be worth a copy.
     reuses: bool,
     /// Inlined Funcs that only the reduction reads. They can be copied like inputs.
     copied: Vec<FuncId>,
-    /// The inlined Funcs without these.
+    /// The inlined Funcs without `copied`.
     inlined: NodeSet,
 }
 
 impl<'a> Contraction<'a> {
-    /// `None` if a Func is no reduction that one other Func reads, point by point.
+    /// `None` unless the Func is a reduction that exactly one other Func reads, point by point.
     fn of(search: &'a Search<'_>, state: &Arc<State>, func: FuncId) -> Option<Contraction<'a>> {
         let (evaluator, space) = (&search.evaluator, search.evaluator.space);
         let reduces = space.stages_of(func).last()?;
@@ -203,8 +203,8 @@ impl<'a> Contraction<'a> {
         found
     }
 
-    /// The owner's kernel with these tiles: the reduction in registers, and copies of what it reads in its innermost loop over
-    /// the block.
+    /// The owner's kernel with these tiles: the reduction in registers, and copies of its operands in its innermost
+    /// loop over the block.
     fn sketch(&self, tiler: &Tiler<'_>, shape: &Shape, variant: &Variant) -> Option<Sketch> {
         let space = self.evaluator.space;
         let tiles = tiler.thread_tiles(shape);
@@ -233,7 +233,7 @@ impl<'a> Contraction<'a> {
         Some(item.with(|kernel| site.insert(kernel, vec![Nest::shared(copy).into()])))
     }
 
-    /// The kernel with the points of a thread adjacent or in groups, whichever is cheaper.
+    /// The kernel with adjacent or interleaved register tiles, whichever is cheaper.
     fn cheapest(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
         let grouped = interleaved(&sketch.item).map(|item| sketch.with_tiles(item));
         let all = [Some(sketch), grouped.filter(|of| self.evaluator.knows(&of.item))];
@@ -241,7 +241,7 @@ impl<'a> Contraction<'a> {
         found.min_by(|a, b| a.cost().total_cmp(&b.cost()))
     }
 
-    /// The kernel as it is or with rows of its copies that begin in different banks, whichever is cheaper.
+    /// The kernel with or without row pitches that avoid bank conflicts in its copies, whichever is cheaper.
     fn cheaper_pitch(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
         let mut judge = |sketch: Sketch| {
             counts.enumerated += 1;
@@ -261,8 +261,8 @@ impl<'a> Contraction<'a> {
         padded.or(Some(plain))
     }
 
-    /// Tiles of the owner: threads along its first dimensions, and several points for each along those for which a value that
-    /// was read can be used again.
+    /// Tiles of the owner: threads along its first dimensions, and several points per thread along the dimensions in
+    /// which loaded values are reused.
     fn shapes(&self, search: &Search<'_>) -> Vec<Shape> {
         let space = self.evaluator.space;
         let pure = &space.stage(self.owner).pure;
@@ -290,7 +290,7 @@ impl<'a> Contraction<'a> {
     }
 }
 
-/// Moves the first kernel with each number of points per thread to the front; returns how many they are.
+/// Moves the first kernel with each number of points per thread to the front. Returns how many there are.
 fn first_of_each(kernels: &mut Vec<(Arc<Kern>, &Shape)>) -> usize {
     let mut seen = BTreeSet::new();
     let is_first = |(_, shape): &(Arc<Kern>, &Shape)| seen.insert(shape.serial.iter().product::<i64>());
@@ -329,7 +329,7 @@ fn alone(
     base.kernel_of(owner).is_some_and(|kern| kern.is_lone()).then_some(base)
 }
 
-/// The inlined Funcs that a stage reads and nothing else does.
+/// The inlined Funcs that only this stage reads.
 fn copied(space: &Space<'_>, state: &State, stage: StageRef) -> Vec<FuncId> {
     let own = space.stage(stage).reads.iter().filter(|node| state.inlined.contains(*node));
     let only = |node: &NodeId| {
@@ -340,7 +340,7 @@ fn copied(space: &Space<'_>, state: &State, stage: StageRef) -> Vec<FuncId> {
     funcs.filter(|func| !space.is_decided(*func)).collect()
 }
 
-/// Keeps at most so many tiles, drawn evenly.
+/// Thins out the tiles to at most `most`, drawn evenly.
 fn thin_out(tiles: &mut Vec<Partial>, most: usize) {
     if tiles.len() > most {
         tiles.sort_by_cached_key(Partial::draw);
@@ -352,14 +352,14 @@ fn thin_out(tiles: &mut Vec<Partial>, most: usize) {
 struct Partial {
     serial: Vec<i64>,
     threads: Vec<i64>,
-    /// How much larger the blocks are than the points.
+    /// The ratio of points in all blocks to points of the stage.
     padded: f64,
-    /// Whether a block has all points along each dimension, or one.
+    /// Whether a block covers each dimension whole or with one point.
     all_or_one: bool,
 }
 
 impl Partial {
-    /// All ways to go on with a dimension, along which a thread has at most so many points.
+    /// All continuations by one dimension, with at most `most` points of a thread along it.
     fn longer(&self, extent: i64, most: i64) -> Vec<Partial> {
         let is_fair = |serial: &i64| {
             let divides = extent % serial == 0;
@@ -386,7 +386,7 @@ impl Partial {
         found
     }
 
-    /// A number that has nothing to do with what it is.
+    /// A pseudo-random number for an even draw, derived from the tiles.
     fn draw(&self) -> u64 {
         let sizes = self.serial.iter().chain(&self.threads);
         of_words(&sizes.map(|size| *size as u64).collect::<Vec<u64>>())

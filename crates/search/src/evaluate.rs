@@ -59,7 +59,7 @@ impl<'a> Evaluator<'a> {
         Evaluator { space, featurizer, model, memo, deadline, cut_short: AtomicBool::new(false) }
     }
 
-    /// Whether the time is up.
+    /// Whether the deadline has passed.
     pub fn is_over(&self) -> bool {
         let over = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         if over {
@@ -181,8 +181,8 @@ impl<'a> Evaluator<'a> {
         self.space.problem.examine(inlined, [&*sketch.item]).map_err(|_| Refusal::Illegal)
     }
 
-    /// Refuses kernels that are not legal at all sizes, or whose shared memory at the largest sizes leaves room for fewer than
-    /// half as many blocks.
+    /// Refuses kernels that are not legal at all sizes, or that need so much shared memory at the largest sizes that
+    /// fewer than half as many blocks fit.
     fn keeps_blocks(&self, inlined: &FuncSet, sketch: &Sketch, plan: &Plan) -> Result<(), Refusal> {
         let Some(any_size) = &self.space.any_size else { return Ok(()) };
         let largest = any_size.examine(inlined, [&*sketch.item]).map_err(|_| Refusal::Illegal)?;
@@ -194,8 +194,8 @@ impl<'a> Evaluator<'a> {
         if fits { Ok(()) } else { Err(Refusal::Illegal) }
     }
 
-    /// Refuses nests that hold more in registers than a thread should compute for itself. What lanes share is computed once, so
-    /// there it is enough that it fits.
+    /// Refuses nests whose registers exceed the limit for values that a thread computes for itself. Registers that
+    /// lanes share only have to fit.
     fn register_arrays(&self, plan: &Plan) -> Result<(), Refusal> {
         let bytes = |registers: &BTreeMap<FuncId, RegisterFootprint>| {
             let of = |(func, footprint): (&FuncId, &RegisterFootprint)| {
@@ -241,9 +241,9 @@ impl<'a> Evaluator<'a> {
         !exempt && times > self.space.options.limits.recompute * features.points_computed_minimum
     }
 
-    /// The state in which each tiled contraction says how many of its blocks an SM must hold: as many as the prediction
-    /// supposes. The kernel compiler takes more registers for unrolled products than they need, and then fewer blocks fit.
-    /// `None` if there is none to hold.
+    /// The state in which each tiled contraction sets `blocks`, the occupancy that the prediction assumes. Without it,
+    /// the kernel compiler allocates more registers to unrolled products than they need, and fewer blocks fit. `None`
+    /// if no contraction needs it.
     pub fn held(&self, state: &State, counts: &mut Statistics) -> Option<State> {
         let mut kernels = state.kernels.clone();
         for kern in &mut kernels {
@@ -271,7 +271,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The blocks on an SM that the prediction supposes, if registers limit them and there are several.
+    /// The blocks per SM that the prediction assumes, if registers limit them and there are several.
     fn supposed_blocks(&self, kern: &Kern) -> Option<NonZeroU32> {
         let inlined = funcs(self.space, &kern.sketch.inlined);
         let plan = self.examine(&inlined, &kern.sketch).ok()?;

@@ -141,7 +141,7 @@ pub(crate) fn accepted(
     if change.inlined != base.inlined {
         let (more, less) = (change.inlined.without(&base.inlined), base.inlined.without(&change.inlined));
         let others = base.kernels.iter().filter(|kern| kern.sketch.own.func != change.func);
-        // Kernels that read what is inlined now, and kernels with something inlined that no longer is.
+        // Kernels that read newly inlined Funcs, and kernels into which a Func is no longer inlined.
         let touched = others
             .filter(|kern| more.intersects(&kern.sketch.reads) || less.intersects(&kern.sketch.inlined));
         sketches

@@ -79,7 +79,7 @@ impl Fixed {
     }
 }
 
-/// The path of a node of the completed schedule in the given one; the root for what is not in it.
+/// The path of a node of the completed schedule in the given one; the root for nodes that only the completed one has.
 fn given_path(path: &Path, completed: &Schedule, given: &Schedule) -> Path {
     let item = path.root_child().map(|number| &completed.root[number]);
     let number = item.and_then(|item| given.root.iter().position(|own| own == item));

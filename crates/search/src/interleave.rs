@@ -1,15 +1,16 @@
-//! Points of a thread in groups.
+//! Interleaved register tiles.
 //!
-//! A thread that reads eight adjacent values of a row does so in two loads of 16 bytes, each 32 bytes from that of the next
-//! thread: half of the banks of shared memory are idle. In two groups of four, the loads of all threads are adjacent.
+//! A thread that reads eight adjacent values of a row does so in two loads of 16 bytes. The loads of neighbouring
+//! threads are 32 bytes apart, so half of the banks of shared memory are idle. In two groups of four, the loads of all
+//! threads are adjacent.
 
 use warploom_schedule::{Kernel, Nest, RootItem, Size, Tile};
 
 /// The points of a group: 16 bytes of 32-bit values, which one instruction loads.
 const GROUP: u32 = 4;
 
-/// A kernel whose threads have their points along the first dimension in groups. `None` if they have no more than one group,
-/// or hold Funcs in registers.
+/// The kernel with the points of each thread along the first dimension in groups. `None` if there is only one group, or
+/// if the kernel has Funcs in registers.
 pub(crate) fn interleaved(item: &RootItem) -> Option<RootItem> {
     let own = item.nests().last()?;
     let points = points(own).filter(|points| *points > GROUP && points.is_multiple_of(GROUP))?;

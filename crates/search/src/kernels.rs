@@ -14,7 +14,8 @@ use crate::tiles::{Bounds, MIN_VECTOR, idle_lanes, points, serial_sizes, thread_
 /// The most tilings that are enumerated. If there are more, they are sampled.
 const MAX_TILINGS: usize = 6000;
 
-/// Of more dimensions, hardly any draw has threads along so few that a block could have them: then three have.
+/// With more dimensions, hardly any random draw has few enough threads for a block, so only three dimensions get
+/// threads.
 const MANY_DIMENSIONS: usize = 8;
 
 /// The most unrolled points, including reduction variables.

@@ -1,8 +1,8 @@
-//! Kernels in which the lanes of a warp share what they compute in registers.
+//! Kernels whose lanes share registers.
 //!
-//! No sequence of single changes leads there at falling cost: each row of threads must be a warp, the block a little narrower
-//! than the points of a row, and every Func of the kernel in registers, also those that were inlined because shared memory
-//! would have cost more than computing them again.
+//! No sequence of single changes leads there at falling cost: each row of threads must be a warp, the block narrower
+//! than the warp by the halo, and every Func of the kernel in registers, also those that were inlined because shared
+//! memory would have cost more than recomputation.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const ROWS: [i64; 3] = [4, 8, 16];
 /// The warps of a block.
 const WARPS: [i64; 3] = [2, 4, 8];
 
-/// The states in which the lanes of one kernel share what it computes, with various numbers of points, rows and warps.
+/// The states in which the lanes of one kernel share registers, with various numbers of points, rows and warps.
 pub(crate) fn in_lanes(search: &Search<'_>, state: &Arc<State>) -> Vec<Arc<State>> {
     let kernels = state.kernels.par_iter().filter(|_| !search.is_over());
     let found: Vec<Vec<Arc<State>>> = kernels.map(|kern| with_lanes(search, state, kern)).collect();
@@ -49,7 +49,7 @@ fn with_lanes(search: &Search<'_>, state: &Arc<State>, kern: &Arc<Kern>) -> Vec<
     legal.map(|(kern, inlined)| Child::new(state, smallvec![kern], None, Some(inlined)).state()).collect()
 }
 
-/// The numbers of such a kernel.
+/// The tile sizes of such a kernel.
 #[derive(Clone, Copy)]
 struct Shape {
     points: i64,
@@ -57,7 +57,7 @@ struct Shape {
     warps: i64,
 }
 
-/// A kernel whose lanes could share what it computes.
+/// A kernel whose lanes could share registers.
 struct Sharing<'a> {
     space: &'a Space<'a>,
     kern: &'a Kern,
@@ -65,7 +65,7 @@ struct Sharing<'a> {
     own: &'a Nest,
     /// The Funcs that are inlined in the state.
     inlined: &'a NodeSet,
-    /// The Funcs that the kernel computes beside its own, and those inlined into it alone, producers first.
+    /// The Funcs that the kernel computes besides its own, and the Funcs inlined into it alone, producers first.
     funcs: Vec<FuncId>,
     /// The dimension of lanes, that of rows, and all others.
     lane: Span,
@@ -91,13 +91,13 @@ impl<'a> Sharing<'a> {
         (!sharing.funcs.is_empty()).then_some(sharing)
     }
 
-    /// The kernel with lanes that share, and the Funcs that the state then inlines.
+    /// The kernel with shared registers, and the Funcs that the state then inlines.
     fn sketch(&self, shape: Shape) -> Option<(Sketch, NodeSet)> {
         let warp = i64::from(self.space.problem.device().threads.warp);
         if shape.warps * shape.rows > self.row.extent {
             return None;
         }
-        // The widest block says which Funcs points share, and how much narrower the block must be.
+        // The widest block shows which Funcs have shared points, and how wide the halo is.
         let full = warp * shape.points;
         let widest = self.item(shape, full, &self.funcs);
         let inlined = funcs(self.space, &self.without(&self.funcs));
@@ -114,14 +114,15 @@ impl<'a> Sharing<'a> {
         Some((sketch, inlined))
     }
 
-    /// The inlined Funcs without some.
+    /// The inlined Funcs other than `held`.
     fn without(&self, held: &[FuncId]) -> NodeSet {
         let mut inlined = self.inlined.clone();
         held.iter().for_each(|func| inlined.remove(self.space.dag.func_node(*func)));
         inlined
     }
 
-    /// Whether the points of a thread, or other threads, use a point of a Func twice. Funcs that were not inlined stay.
+    /// Whether the points of a thread, or several threads, use the same point of a Func. Funcs that were not inlined
+    /// stay.
     fn is_shared(&self, footprint: &NestFootprint, shape: Shape, func: FuncId) -> bool {
         let was_inlined = self.inlined.contains(self.space.dag.func_node(func));
         let points = footprint.registers.get(&func).map_or(0, |own| own.thread.points.points());
@@ -149,15 +150,14 @@ impl<'a> Sharing<'a> {
         })
     }
 
-    /// What a block has of another dimension.
+    /// The tile of a block along a dimension other than those of lanes and rows.
     fn tile_of(&self, span: Span) -> Tile {
         let known = self.kernel.block.iter().find(|tile| tile.dim == span.dim);
         known.copied().unwrap_or(Tile { dim: span.dim, size: Size::Of(1) })
     }
 }
 
-/// The Funcs that a kernel computes beside its own, and those that are inlined into it alone and cost something, producers
-/// first.
+/// The Funcs that a kernel computes besides its own, and the nontrivial Funcs inlined into it alone, producers first.
 fn shared_funcs(space: &Space<'_>, state: &State, kern: &Kern, kernel: &Kernel) -> Vec<FuncId> {
     let own = kern.sketch.own.func;
     let nests = kernel.nests().flat_map(|nest| {
@@ -176,7 +176,8 @@ fn shared_funcs(space: &Space<'_>, state: &State, kern: &Kern, kernel: &Kernel) 
     funcs
 }
 
-/// The points by which a block must be narrower than the points of its lanes, so that these hold all that it needs.
+/// The halo: the points by which a block must be narrower than the points of its lanes, so that the lanes hold all
+/// points that it needs.
 fn rim(footprint: &NestFootprint, warp: i64, points: i64) -> i64 {
     let beyond = footprint.registers.values().filter_map(|own| {
         let spread = own.spread?;

@@ -8,14 +8,17 @@
 //!
 //! | task | modules |
 //! | --- | --- |
-//! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices` |
+//! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices`, `follow` |
 //! | select the options to evaluate | `expand`, `lift`, `menu` |
-//! | evaluate options | `evaluate`, `memo` |
-//! | offer all of the above to a strategy | `search` ([`Search`]) |
+//! | evaluate options | `evaluate`, `memo`, `hash` |
+//! | offer all of the above to a strategy | `search` ([`Search`]), `space`, `state`, `options`, `fixed`, `statistics` |
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
-//! | list the neighbours of a schedule | `neighbours`, `lanes` |
+//! | start from whole kernels that no single decision reaches | `contractions`, `rows` |
+//! | add decisions to a kernel | `interleave`, `vectors`, `lanes` |
+//! | list the neighbours of a schedule | `neighbours` |
 //! | view schedules as points of a space, for strategies that know nothing of schedules | [`points`] |
-//! | rewrite the pipeline, and start from kernels that own whole rows | `rewrites`, `rows` |
+//! | rewrite the pipeline | `rewrites` |
+//! | make a schedule legal at all sizes | `every_size` |
 //!
 //! [`explore`] takes any other strategy.
 //!
@@ -80,7 +83,7 @@ pub use search::Search;
 pub use state::{Child, State};
 pub use statistics::{Event, PassStatistics, Refusal, Statistics, StopReason};
 
-/// A rewritten pipeline gets one in so many of the samples: it has more Funcs, and its start is closer to what is found.
+/// Rewritten pipelines get one of this many samples: they are larger, and start closer to the result.
 const REWRITTEN: usize = 5;
 
 /// A schedule that a search found, with its predicted time.
@@ -161,7 +164,7 @@ pub fn search(
                 others.push(first.clone());
             }
             search.keep(search.refined(&others));
-            // Refinement makes them alike, and the one with the best prediction may not be the fastest.
+            // Refinement makes states alike, and the state with the best prediction may not be the fastest.
             search.keep(others);
             let (start, decisions) = beam(search, &first);
             greedy(search, &start, &decisions);
@@ -183,12 +186,12 @@ pub fn search(
         })
     };
     let most = if options.fixed.is_none() { options.rewrites } else { 0 };
-    // The search of the pipeline as it is needs its time too.
+    // The search of the original pipeline needs time too.
     let is_over = || options.time_limit.is_some_and(|limit| started.elapsed() >= limit / 2);
     let promising = promising(problem, most, start_cost, is_over);
     let few = Options { samples: options.samples.div_ceil(REWRITTEN), ..options.clone() };
     let first = match problem.pipeline().rewrites() {
-        // Something to fall back on, if no kernels can be built of what is faster from the start.
+        // Fallback in case none of the rewritten pipelines can be built.
         [] if promising.outdone => {
             Options { passes: options.passes.min(1), beam: 1, samples: 1, ..options.clone() }
         }
@@ -222,8 +225,8 @@ fn steps(options: &Options) -> usize {
     options.beam * options.passes.max(1) + options.samples.max(1) - 1
 }
 
-/// The state from which the beam starts: the default schedule or, for a rewritten pipeline, one whose kernels own whole rows.
-/// Also returns states with tiled contractions, from which its last passes may go on.
+/// The state from which the beam starts: the default schedule or, for a rewritten pipeline, one whose kernels own whole
+/// rows. Also returns states with tiled contractions, from which its last passes may start.
 fn started_from(search: &Search<'_>, default: &Arc<State>) -> (Arc<State>, Vec<Arc<State>>) {
     let tiled = with_contractions(search, default);
     match search.evaluator.space.problem.pipeline().rewrites().is_empty() {
@@ -237,7 +240,7 @@ impl Outcome {
         self.candidates.first().map_or(f64::INFINITY, |best| best.cost)
     }
 
-    /// Adds what a search of a rewritten pipeline found.
+    /// Adds the results of the search of a rewritten pipeline.
     fn merge(&mut self, other: Outcome) {
         self.candidates.extend(other.candidates);
         self.candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));

@@ -68,7 +68,7 @@ fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &NodeSet) -> B
     funcs
 }
 
-/// Some Funcs of a kernel, and those that they read there: kernels of their own could not read those.
+/// Some Funcs of a kernel, and the Funcs that they read there: kernels of their own could not read those.
 fn with_read(
     space: &Space<'_>,
     home: &Kern,
@@ -99,8 +99,7 @@ fn computed(kern: &Kern) -> impl Iterator<Item = FuncId> {
     kern.sketch.item.nests().flat_map(move |nest| nest.registers.iter().copied().chain(own(nest)))
 }
 
-/// A kernel without some Funcs and without whatever only they need. Also returns all Funcs that
-/// were removed.
+/// A kernel without some Funcs and without Funcs that only these need. Also returns all Funcs that were removed.
 fn without(
     space: &Space<'_>,
     kern: &Kern,

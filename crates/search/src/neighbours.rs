@@ -1,8 +1,8 @@
 //! The neighbours of a schedule that is known to be fast.
 //!
-//! A model that is inaccurate everywhere is more accurate about the difference between two almost
-//! equal schedules. So it pays to measure around the best measured schedule: the results of
-//! changing one decision of the search, single steps of its kernels, and kernels whose lanes share what they compute.
+//! The cost model is more accurate about the difference between two almost equal schedules than about either. So it
+//! pays to measure around the best measured schedule: changes of one decision of the search, single steps of its
+//! kernels, and kernels whose lanes share registers.
 
 use std::sync::Arc;
 

@@ -32,8 +32,8 @@ pub struct Options {
     pub rewrites: usize,
     /// Decisions that are already made. The search decides the rest. The pipeline is then not rewritten.
     pub fixed: Option<Fixed>,
-    /// The same problem with ranges of sizes. Schedules are then legal at all of these sizes, and none keeps so much more in
-    /// shared memory at the largest ones that fewer than half as many blocks fit.
+    /// The same problem with ranges of sizes. Schedules are then legal at all of these sizes, and shared memory at the
+    /// largest sizes never halves the number of blocks that fit.
     pub any_size: Option<Problem>,
     /// Thresholds for the options that are considered.
     pub limits: Limits,

@@ -20,8 +20,8 @@ use crate::statistics::{Refusal, Statistics};
 /// Groups of choices per site: flat, with thread tiles, private.
 const GROUPS: u64 = 3;
 
-/// How many blocks may compute a point on average, in kernels that own what they compute: the last rows of blocks may
-/// overlap.
+/// The largest mean number of blocks that compute a point, in kernels that own their producers: the last rows of blocks
+/// may overlap.
 const MOST_SHARED: f64 = 1.25;
 
 /// A change that inlines a Func or computes it at root.
@@ -71,8 +71,8 @@ impl<'a> Places<'a> {
         Some(Change { func: self.func, goes: true, kernels: Vec::new(), inlined })
     }
 
-    /// Whether inlining is the only option worth trying: the Func only moves indices, or is
-    /// pointwise between pointwise Funcs.
+    /// Whether inlining is the only option worth trying: the Func only permutes or shifts indices, or is pointwise
+    /// between pointwise Funcs.
     pub fn must_inline(&self) -> bool {
         let dag = self.space.dag;
         let node = &dag.nodes()[dag.func_node(self.func)];
@@ -262,8 +262,8 @@ impl<'a> Places<'a> {
         found
     }
 
-    /// Whether the threads of a kernel's own nest need several rounds. What they keep from one to the next is in local memory,
-    /// because rounds are not unrolled.
+    /// Whether the threads of a kernel's own nest need several rounds. Rounds are not unrolled, so values that live
+    /// across them spill to local memory.
     fn in_rounds(&self, kernel: &Kernel, tiles: &ThreadTiles) -> bool {
         let size = |all: &[Tile], dim: LoopKind, extent: i64| {
             all.iter().find(|tile| tile.dim == dim).map_or(1, |tile| tile.size.of(extent))

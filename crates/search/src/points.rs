@@ -18,8 +18,8 @@
 //! | a nest in shared memory | choice | flat, or the threads along its dimensions |
 //! | an array with rows in shared memory | numbers | elements between rows |
 //!
-//! Private nests follow the nests that read them. Nests in shared memory keep their threads, and adapt the points of each
-//! thread to what a block needs.
+//! Private nests follow the nests that read them. Nests in shared memory keep their threads, and adapt the points of
+//! each thread to the needs of a block.
 
 mod factors;
 mod find;
@@ -64,7 +64,8 @@ impl Schedules {
         }
     }
 
-    /// The same space with some of the axes of each template alone. On all others points are where the origin is.
+    /// The same space with only the named axes of each template. On all other axes, points have the values of the
+    /// origin.
     ///
     /// # Errors
     /// If a template has no axis of a name.

@@ -109,10 +109,10 @@ fn over_block(facts: &StageFacts, several: &[Span]) -> Vec<Variant> {
     variants
 }
 
-/// Steps of a thread that are unrolled where all operands are copied at once.
+/// Steps of a thread that are unrolled if the operands of the whole reduction are copied at once.
 const UNROLLED: i64 = 8;
 
-/// The ways to run a reduction whose operands are copied to shared memory for some steps at a time, those with about
+/// The ways to run a reduction with operands copied to shared memory for a few steps at a time, those with about
 /// [`STEPS_PER_COPY`] steps first.
 pub(crate) fn tiled(facts: &StageFacts) -> Vec<Variant> {
     let several: Vec<Span> = facts.reductions.iter().copied().filter(|span| span.extent > 1).collect();

@@ -182,8 +182,8 @@ impl<'a> Refiner<'a, '_> {
         shapes.into_iter().map(|(block, tiles)| self.with_own(block, tiles)).collect()
     }
 
-    /// The kernel with other blocks and another mapping of its own nest. Private nests follow it; shared
-    /// nests keep their number of threads and adapt to the new extents. Points stay in groups.
+    /// The kernel with other blocks and another mapping of its own nest. Private nests follow it; shared nests keep
+    /// their number of threads and adapt to the new extents. Interleaved tiles stay interleaved.
     fn with_own(&self, block: Vec<Tile>, tiles: ThreadTiles) -> Sketch {
         let sketch = &self.best.sketch;
         let mut item = adjacent(&sketch.item).with(|kernel| {
@@ -315,7 +315,7 @@ impl<'a> Refiner<'a, '_> {
         all.filter(|blocks| *blocks != own).map(with).collect()
     }
 
-    /// The kernel with the points of a thread in groups, or next to each other if they are in groups.
+    /// The kernel with interleaved register tiles, or with adjacent ones if it has them interleaved.
     fn regrouped(&self) -> Option<Sketch> {
         let sketch = &self.best.sketch;
         let together = || self.in_groups().then(|| adjacent(&sketch.item));
@@ -326,7 +326,7 @@ impl<'a> Refiner<'a, '_> {
         self.best.sketch.item.nests().last().is_some_and(Nest::interleaves)
     }
 
-    /// The kernel with other numbers of slices of what its loops copy, or with one, if it copies in loops.
+    /// The kernel with other pipeline depths of the copies in its loops, or unpipelined if they are pipelined.
     fn depths(&self) -> Vec<Sketch> {
         let (space, sketch) = (self.space(), &self.best.sketch);
         let is_inlined = |func: FuncId| self.inlined.contains(space.dag.func_node(func));
@@ -367,7 +367,7 @@ impl<'a> Refiner<'a, '_> {
         all.filter(|pitch| *pitch != own).map(|pitch| sketch.with_tiles(with(pitch))).collect()
     }
 
-    /// The kernel with one array in shared memory stored along its other end first, its rows dense.
+    /// The kernel with one array in shared memory transposed, with dense rows.
     fn transposed(&self, number: usize) -> Option<Sketch> {
         let sketch = &self.best.sketch;
         let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
@@ -381,14 +381,14 @@ impl<'a> Refiner<'a, '_> {
         Some(sketch.with_tiles(item))
     }
 
-    /// The kernel with one nest that accesses buffers by vectors, or without, if it does.
+    /// The kernel with or without vector loads and stores in one nest.
     fn vectored(&self, number: usize) -> Option<Sketch> {
         let sketch = &self.best.sketch;
         let adjacent = LoopKind::Pure(*self.node(number)?.storage_order.first()?);
         vectored(&sketch.item, number, adjacent).map(|item| sketch.with_tiles(item))
     }
 
-    /// The kernel with one copy in shared memory whose threads move a vector each.
+    /// The kernel with one copy to shared memory by vectors.
     fn copied_by_vectors(&self, number: usize) -> Option<Sketch> {
         let (space, sketch) = (self.space(), &self.best.sketch);
         let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared())?;
@@ -401,7 +401,7 @@ impl<'a> Refiner<'a, '_> {
         copied.by_vectors(&sketch.item, number).map(|item| sketch.with_tiles(item))
     }
 
-    /// What a nest computes or copies.
+    /// The Func or input that a nest computes or copies.
     fn node(&self, number: usize) -> Option<&'a Node> {
         let dag = self.space().dag;
         let node = match self.best.sketch.item.nests().nth(number)?.item {
@@ -411,8 +411,8 @@ impl<'a> Refiner<'a, '_> {
         Some(&dag.nodes()[node])
     }
 
-    /// The kernel with one nest whose lanes share what it has in registers, or no longer do; and with one that computes its
-    /// points row by row, or all at once.
+    /// The kernel with lane sharing of one nest's registers switched on or off, and with a sliding window over its rows
+    /// switched on or off.
     fn shared_by_lanes(&self, number: usize) -> Vec<Sketch> {
         let sketch = &self.best.sketch;
         let nest = sketch.item.nests().nth(number);

@@ -1,7 +1,8 @@
-//! Rewrites of updates that have too little parallelism or too long a chain of steps, and of sums that have too many products.
+//! Rewrites of updates with too little parallelism or too long a dependence chain, and of sums with too many products.
 //!
-//! A recipe proposes rewrites for every such update of the pipeline. Recipes are ranked by the cost of the schedule from
-//! which a search of what they make would start; the search then runs on the best as it does on the original pipeline.
+//! A recipe proposes rewrites for every such update of the pipeline. Recipes are ranked by the cost of the schedule
+//! from which a search of the rewritten pipeline would start. The search then runs on the best of them as on the
+//! original pipeline.
 
 mod constants;
 mod separable;
@@ -19,7 +20,7 @@ use warploom_schedule::LoopKind;
 use crate::contractions::is_contraction;
 use crate::tiles::points;
 
-/// A pipeline with more such updates stays as it is: every rewrite copies all of it.
+/// A pipeline with more such updates is not rewritten: every rewrite copies the whole pipeline.
 const MOST_THIN: usize = 256;
 
 /// Fewer steps in one thread are no reason to rewrite.
@@ -37,16 +38,16 @@ const LANES: i64 = 64;
 /// Threads per SM that share a reduction to few points.
 const SHARING: u32 = 1024;
 
-/// One of so many lanes makes a part of a histogram, if there are many histograms.
+/// The ratio of lanes of a block to parts of a histogram, if there are many histograms.
 const SHARED_HISTOGRAMS: i64 = 16;
 
-/// What to ask for.
+/// The parameters of a recipe.
 struct Recipe {
     /// Threads that share a reduction, if its points are few.
     lanes: u32,
     /// Blocks per SM that make a histogram together, if its points are few.
     blocks: u32,
-    /// Values that a chunk of a scan has; 0 if scans stay whole. A scan along rows has a chunk for each of the lanes.
+    /// Values per chunk of a scan; 0 if scans stay whole. A scan along rows has a chunk for each of the lanes.
     chunk: u32,
 }
 
@@ -61,33 +62,34 @@ const RECIPES: [Recipe; 8] = [
     Recipe { lanes: 64, blocks: 2, chunk: 64 },
 ];
 
-/// Which of the thin updates a recipe rewrites.
+/// Which updates with little parallelism a recipe rewrites.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
     All,
-    /// Those with so few points that the device holds all threads that share them. Beside a product of matrices, which has
-    /// points enough and would only lose the values that its points have in common, a reduction of each row is rewritten.
+    /// Those with so few points that the device holds all threads that share them. Next to a matrix product, which has
+    /// enough points and would only lose reuse, a reduction of each row is rewritten.
     Resident,
 }
 
 /// With more chunks than this, the scan of their carries is divided again.
 const MANY_CHUNKS: i64 = 32;
 
-/// Values that a chunk of carries has.
+/// Values per chunk of carries.
 const CARRIES: u32 = 16;
 
-/// A pipeline whose search starts from a time this much longer than that of another one is hopeless: it is not searched, or
-/// in one pass if it is the original one.
+/// A pipeline is hopeless if its search starts from a time this much longer than that of another one. It is not
+/// searched; the original pipeline gets one pass.
 const HOPELESS: f64 = 1.5;
 
-/// A pipeline that computes the same values with less work shows what it gains before it is searched. It is not searched if it
-/// starts from more than this fraction of the original one's time.
+/// A pipeline that computes the same values with less work is searched only if it starts from at most this fraction of
+/// the original pipeline's time.
 const LEANER: f64 = 0.9;
 
-/// A contraction with more points than this is tiled: threads that share a point would read the same values again.
+/// Contractions with more points than this are tiled instead: threads that shared a point would load the same values
+/// again.
 const TILED: i64 = 8192;
 
-/// A contraction is divided only if that leaves each part so many steps.
+/// A contraction is divided only if each part keeps at least this many steps.
 const PART_STEPS: i64 = 32;
 
 /// Partial results per SM of a divided contraction: at least, usually, at most.
@@ -103,7 +105,7 @@ pub(crate) struct Promising {
     pub rewritten: Vec<Problem>,
     /// Whether the original problem is hopeless beside one that computes the same values with less work.
     pub outdone: bool,
-    /// Whether there was no time to look at all of them.
+    /// Whether time ran out before all of them were considered.
     pub cut_short: bool,
 }
 
@@ -116,8 +118,8 @@ struct Form {
     cost: f64,
 }
 
-/// The rewritten problems that are worth a search, at most `most`. `cost` is the time from which a search starts. None are once
-/// `is_over`.
+/// The rewritten problems that are worth a search, at most `most`. `cost` is the time from which a search starts.
+/// Returns none once `is_over`.
 pub(crate) fn promising(
     problem: &Problem,
     most: usize,
@@ -164,7 +166,7 @@ fn shown(problem: &Problem) -> String {
     rewrites.join("; ")
 }
 
-/// An update with too little parallelism or too long a chain, or one that runs along rows.
+/// An update with too little parallelism or too long a dependence chain, or one that runs along rows.
 struct Thin {
     stage: StageRef,
     /// Points that are computed independently of each other.
@@ -196,7 +198,7 @@ impl Thin {
         let update = &decl.stages[stage.stage];
         let stays = |d: usize| update.is_pure(exprs, d) || update.is_fixed(exprs, d);
         let scatters = !(0..decl.dims.len()).all(stays);
-        // Threads that walk along rows of their own read memory in the worst order.
+        // Threads that walk along rows of their own access memory uncoalesced.
         let few = (points as f64) < BUSY * capacity(problem) as f64;
         let is_thin = steps >= LONG_CHAIN
             && !domain.is_empty()
@@ -206,8 +208,8 @@ impl Thin {
     }
 }
 
-/// The problem with its largest contraction divided into parts, if tiles of its points are too few for the device. The blocks
-/// of a part have partial results, which a second kernel adds.
+/// The problem with its largest contraction divided into parts (split-K), if its tiles are too few for the device. A
+/// second kernel adds the partial results.
 fn divided(problem: &Problem) -> Vec<Problem> {
     let funcs = problem.pipeline().funcs().iter();
     let last = funcs.filter(|(_, decl)| decl.stages.len() == 2).map(|(func, _)| StageRef { func, stage: 1 });
@@ -273,8 +275,8 @@ impl List {
         self.pipeline.func_named(name).map(|id| &self.pipeline.funcs()[id])
     }
 
-    /// Gives every reduction that is new or `thin` storage of its own inside the kernel that writes its result, so that its
-    /// start needs no kernel. Inlining the copy that this adds undoes it.
+    /// Gives every new or `thin` reduction storage of its own inside the kernel that writes its result, so that its
+    /// initial values need no kernel. Inlining the copy that this adds undoes it.
     fn cut_reductions(&mut self, original: &Pipeline, thin: &[Thin], is_over: &impl Fn() -> bool) {
         let reduces = |func: &FuncDecl| {
             let stays = |d: usize| func.stages[1].is_pure(self.pipeline.exprs(), d);
@@ -295,7 +297,7 @@ impl List {
         self.func(&stage.func)?.stages.get(stage.stage)
     }
 
-    /// Divides the values of a variable; the name of the Func of partial results.
+    /// Divides the values of a variable. Returns the name of the Func of partial results.
     fn factor(&mut self, stage: &StageName, var: &str, side: Side, by: i64) -> Option<String> {
         let by = u32::try_from(by).ok().and_then(NonZeroU32::new)?;
         let before = self.pipeline.funcs().len();
@@ -338,7 +340,7 @@ impl Recipe {
         (rewrites != problem.pipeline().rewrites()).then(|| problem.of_rewritten(&list.pipeline).ok())?
     }
 
-    /// Rewrites a reduction or histogram. Returns whether it is one.
+    /// Rewrites a reduction or histogram. Returns false for other updates.
     fn reduce(&self, list: &mut List, thin: &Thin, stage: &StageName, sms: u32) -> bool {
         let Some(vars) = list.update(stage).map(names) else { return false };
         let (Some(fastest), Some(slowest), Some(extent)) = (vars.first(), vars.last(), thin.domain.last())
@@ -354,7 +356,7 @@ impl Recipe {
             let by = extent * SHARED_HISTOGRAMS / i64::from(self.lanes);
             return list.factor(stage, slowest, Side::Outer, by.max(1)).is_some();
         }
-        // A block has lanes for many points of a reduction, but a histogram to itself.
+        // A block shares its lanes among many points of a reduction, but has only one histogram.
         let side_by_side = if thin.scatters { 1 } else { MANY_POINTS };
         let per_sm = if thin.scatters { self.blocks } else { SHARING / self.lanes };
         let blocks = i64::from(sms * per_sm) * side_by_side / thin.points.max(side_by_side);
@@ -376,8 +378,8 @@ impl Recipe {
         true
     }
 
-    /// Lets the lanes of a block share a reduction. If the fastest variable has fewer values than there are lanes, the next
-    /// long one gives the rest.
+    /// Lets the lanes of a block share a reduction. If the fastest variable has fewer values than there are lanes, the
+    /// next long one provides the rest.
     fn share_all(&self, list: &mut List, stage: &StageName, vars: &[String], extents: &[i64]) -> bool {
         let lanes = i64::from(self.lanes);
         let (Some(fastest), Some(first)) = (vars.first(), extents.first()) else { return false };
@@ -405,7 +407,7 @@ impl Recipe {
     fn scan(&self, list: &mut List, thin: &Thin, stage: &StageName, along_rows: bool) -> bool {
         let [extent] = thin.domain[..] else { return false };
         let by = match along_rows {
-            // Neighbouring threads have neighbouring chunks. With an odd length, they use different banks.
+            // Neighbouring threads have neighbouring chunks. Chunks of odd length avoid bank conflicts.
             true if self.chunk > 0 => u32::try_from(extent / i64::from(self.lanes) + 1).unwrap_or(0) | 1,
             _ => self.chunk,
         };
@@ -435,8 +437,8 @@ fn power_of_two(number: i64) -> i64 {
     1 << number.max(1).ilog2()
 }
 
-/// Whether the updates of a Func run along what is contiguous in memory: the first dimension of something that they read.
-/// A pure Func may be inlined, so what it reads decides.
+/// Whether the updates of a Func run along the contiguous dimension of something that they read, so that accesses are
+/// uncoalesced. A pure Func may be inlined, so its own reads decide.
 fn runs_along_rows(pipeline: &Pipeline, func: FuncId) -> bool {
     let (exprs, funcs) = (pipeline.exprs(), pipeline.funcs());
     let updates = funcs[func].stages.iter().skip(1).map(|stage| (stage, func, None));

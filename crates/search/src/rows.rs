@@ -1,8 +1,8 @@
 //! Kernels that own whole rows, as a start for the search.
 //!
-//! A block that has a whole row can compute every reduction and scan of that row: one read of the input, and the results
-//! never leave the SM. Decisions on one Func at a time do not lead there, because a block of whole rows pays off only once
-//! all of these Funcs are in it.
+//! A block that owns a whole row can compute every reduction and scan of that row: it reads the input once, and the
+//! results never leave the SM. Decisions on one Func at a time do not lead there, because a block of whole rows pays
+//! off only once all of these Funcs are in it.
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ use crate::tiles::points;
 /// Blocks get as many rows as they need to have this many points.
 const BLOCK_POINTS: i64 = 256;
 
-/// Blocks have no more points than this, so that a few Funcs of theirs fit in shared memory.
+/// Blocks have no more points than this, so that a few of their Funcs fit in shared memory.
 const MOST_POINTS: i64 = 1 << 14;
 
-/// The most blocks that are tried for a stage: of more, those that own the fewest dimensions as a whole.
+/// The most blocks that are tried for a stage. If there are more, those with the fewest whole dimensions are tried.
 const MOST_BLOCKS: usize = 256;
 
-/// Neighbouring points of a dimension that a block does not own as a whole.
+/// Neighbouring points along a dimension that a block does not own whole.
 const NEIGHBOURS: i64 = 32;
 
 /// Threads along a row.
@@ -59,8 +59,8 @@ pub(crate) fn with_whole_rows(search: &Search<'_>, start: &Arc<State>) -> Arc<St
     best
 }
 
-/// The state with a Func in kernels of its own. `None` if it is in kernels of others, or inlined and no result of a scan
-/// or reduction.
+/// The state with a Func in kernels of its own. `None` if it is in kernels of others, or is inlined and not the result
+/// of a scan or reduction.
 fn at_root(
     evaluator: &Evaluator<'_>,
     state: &Arc<State>,
@@ -81,7 +81,7 @@ fn at_root(
     Some(accepted(evaluator, state, &change, counts)?.state())
 }
 
-/// The blocks of whole rows of a stage: its dimensions are whole, or as long as a chunk of a scan, or short.
+/// The blocks of whole rows of a stage: each dimension is whole, or as long as a chunk of a scan, or short.
 fn blocks(space: &Space<'_>, owner: StageRef) -> Vec<Vec<Tile>> {
     let chunks = space.problem.pipeline().rewrites().iter().filter_map(|rewrite| match rewrite {
         Rewrite::Chunk { by, .. } => Some(i64::from(by.get())),
@@ -111,13 +111,13 @@ fn blocks(space: &Space<'_>, owner: StageRef) -> Vec<Vec<Tile>> {
     found.into_iter().map(|block| tiles(pure, block)).collect()
 }
 
-/// How many dimensions a block owns as a whole.
+/// How many dimensions a block owns whole.
 fn whole(pure: &[Span], block: &[i64]) -> usize {
     pure.iter().zip(block).filter(|(span, size)| span.extent > CHANNELS && span.extent == **size).count()
 }
 
 fn tiles(pure: &[Span], mut block: Vec<i64>) -> Vec<Tile> {
-    // More rows, if one is short.
+    // Short rows: blocks of several rows.
     for d in 0..block.len() {
         let points: i64 = block.iter().product();
         if block[d] < pure[d].extent && points < BLOCK_POINTS {
@@ -132,8 +132,8 @@ fn tiles(pure: &[Span], mut block: Vec<i64>) -> Vec<Tile> {
     pure.iter().zip(block).map(tile).collect()
 }
 
-/// Blocks and threads for the own nest of a kernel of whole rows: threads along its longest dimension, which compute all channels
-/// of a point. What channels have in common is then computed once.
+/// Blocks and threads for the own nest of a kernel of whole rows: threads along its longest dimension, each computing
+/// all channels of a point. Subexpressions that channels share are then computed once.
 pub(crate) fn along_rows(pure: &[Span], block: &[Tile]) -> Vec<(Vec<Tile>, ThreadTiles)> {
     let is_channel = |span: &Span| span.extent > 1 && span.extent <= CHANNELS;
     let points = |span: &Span| {
@@ -156,8 +156,8 @@ pub(crate) fn along_rows(pure: &[Span], block: &[Tile]) -> Vec<(Vec<Tile>, Threa
     ROW_THREADS.into_iter().filter(|threads| i64::from(*threads) <= points(longest)).map(with).collect()
 }
 
-/// The state in which the kernel of a stage has these blocks, and computes all Funcs that only it reads and that no two
-/// blocks share a point of. `None` if there are none.
+/// The state in which the kernel of a stage has these blocks, and also computes all Funcs that only it reads and whose
+/// points no two blocks share. `None` if there are none.
 fn grown(
     evaluator: &Evaluator<'_>,
     state: &Arc<State>,
@@ -183,7 +183,7 @@ fn grown(
     }
     let kern = best_copies(evaluator, grown.kernel_of(owner)?, &grown.inlined, counts);
     grown = Child::new(&grown, smallvec![kern], None, None).state();
-    // The threads of a block share work that would be inlined into one of them, such as the levels of a tree.
+    // The threads of a block share work that inlining would give to one of them, such as the levels of a tree.
     for func in producers() {
         if grown.inlined.contains(space.dag.func_node(func))
             && let Some(more) = with_func(evaluator, &grown, owner, func, counts)

@@ -37,7 +37,7 @@ pub struct Search<'a> {
     statistics: Mutex<Statistics>,
 }
 
-/// The number of candidates of which there is also a version that is [held](Evaluator::held) to its prediction.
+/// The number of best candidates that are also kept with [`blocks`](Evaluator::held) set to the predicted occupancy.
 const HELD: usize = 16;
 
 /// States by identity, so that each counts once.
@@ -55,7 +55,7 @@ impl<'a> Search<'a> {
         self.evaluator.space.options
     }
 
-    /// Whether the time is up. From then on, options that are not memoised are refused as
+    /// Whether the deadline has passed. From then on, options that are not memoised are refused as
     /// [`Refusal::OutOfTime`].
     pub fn is_over(&self) -> bool {
         self.evaluator.is_over()

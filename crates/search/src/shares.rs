@@ -47,9 +47,9 @@ pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>
     found
 }
 
-/// The nests in shared memory of an update whose fastest reduction variable threads share by atomics,
-/// with the rest of the threads along its last dimension. None if it cannot be atomic, or writes its own
-/// points only: a rewrite divides such a reduction without atomics.
+/// The nests in shared memory of an update that threads share along its fastest reduction variable by atomics, with the
+/// rest of the threads along its last dimension. None if it cannot be atomic, or writes only its own points: a rewrite
+/// divides such a reduction without atomics.
 pub(crate) fn atomic_shares(space: &Space<'_>, stage: StageRef, extents: &[i64]) -> Vec<Nest> {
     let facts = space.stage(stage);
     if facts.pure.len() == extents.len() {

@@ -1,4 +1,4 @@
-//! What stays constant during a search.
+//! The constants of a search.
 
 use std::sync::OnceLock;
 

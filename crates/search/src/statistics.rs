@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Why an option was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Refusal {
-    /// It breaks a rule of schedules, or crowds out blocks at a size of [`Options::any_size`](crate::Options::any_size).
+    /// It breaks a rule of schedules, or lowers occupancy at a size of [`Options::any_size`](crate::Options::any_size).
     Illegal,
     /// It needs more registers than a thread may have.
     Registers,
@@ -140,14 +140,14 @@ pub enum StopReason {
 /// A progress report of a running search.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
-    /// A search begins: that of the pipeline, or of one of its rewritten forms. Its work is counted in steps: a pass of the beam
-    /// search has as many as the beam is wide, each further sample one.
+    /// A search begins: that of the pipeline, or of one of its rewritten forms. Its steps are counted: as many per pass
+    /// of the beam search as the beam is wide, and one per further sample.
     SearchStarted {
         /// The steps of the searches before it.
         before: usize,
         /// Its own steps.
         steps: usize,
-        /// The steps of all searches, if none is left out.
+        /// The steps of all searches, if none is skipped.
         of: usize,
     },
     /// A pass of the beam search begins.

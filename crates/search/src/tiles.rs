@@ -15,15 +15,15 @@ pub(crate) struct Bounds {
     pub dims: usize,
 }
 
-/// The fewest threads along the vector dimension, if there are other dimensions, and so the smallest extent of one.
+/// The fewest threads along the vector dimension if there are other dimensions, which is also the smallest extent of a
+/// vector dimension.
 pub(crate) const MIN_VECTOR: i64 = 16;
 
 /// For smaller extents, there may be one thread for each point.
 const WHOLE_THREADS: i64 = 64;
 
-/// The numbers of consecutive points that a thread may compute along a dimension: powers of two,
-/// and sizes of 3, 5 and 7 where they divide an extent without waste or leave whole warps along the
-/// vector dimension.
+/// The numbers of consecutive points that a thread may compute along a dimension: powers of two, and sizes of 3, 5 and
+/// 7 that divide an extent without waste or leave whole warps along the vector dimension.
 pub(crate) fn serial_sizes(extent: i64, is_vector: bool, warp: i64) -> Vec<i64> {
     if [3, 5, 7].contains(&extent) {
         return vec![1, extent];
@@ -45,7 +45,7 @@ pub(crate) fn thread_sizes(extent: i64, is_vector: bool, only: bool, bounds: Bou
     };
     let mut size = first;
     while size <= most.min(extent) {
-        // Beyond this, too many of the last threads are idle.
+        // Larger sizes would leave too many of the last threads idle.
         let padded = (extent + size - 1) / size * size;
         if !is_vector && size > 1 && padded * 7 > extent * 8 {
             break;
@@ -66,7 +66,7 @@ pub(crate) fn thread_tilings(extents: &[i64], vector: usize, only: bool, bounds:
     Choices::new(sizes, Room { most: bounds.block, several: Some(bounds.dims) })
 }
 
-/// The product of some sizes, at most the largest number there is.
+/// The product of some sizes; saturates.
 pub(crate) fn points<'s>(sizes: impl IntoIterator<Item = &'s i64>) -> i64 {
     sizes.into_iter().fold(1, |points, size| points.saturating_mul(*size))
 }

@@ -1,4 +1,4 @@
-//! Accesses of several elements at a time.
+//! Vector loads, stores and copies.
 
 use std::num::NonZeroU32;
 
@@ -7,8 +7,8 @@ use warploom_schedule::{LoopKind, RootItem, Size, ThreadTiles, Tile};
 /// Bytes of the longest vector.
 const VECTOR_BYTES: i64 = warploom_target::VECTOR_BYTES as i64;
 
-/// A kernel one of whose nests accesses buffers by vectors along the dimension that is adjacent in memory, which becomes its
-/// innermost loop; or without vectors, if it has them. `None` if its points along that dimension are not unrolled.
+/// The kernel with one nest switched to vector accesses along the dimension that is adjacent in memory, which becomes
+/// its innermost loop; or switched back to scalar ones. `None` if its points along that dimension are not unrolled.
 pub(crate) fn vectored(item: &RootItem, number: usize, adjacent: LoopKind) -> Option<RootItem> {
     let nest = item.nests().nth(number)?;
     let unrolled = nest.mapping.tiles().filter(|tiles| tiles.unroll)?;
@@ -23,7 +23,7 @@ pub(crate) fn vectored(item: &RootItem, number: usize, adjacent: LoopKind) -> Op
     }))
 }
 
-/// What a nest copies to shared memory.
+/// A copy of a nest to shared memory.
 pub(crate) struct Copied<'a> {
     /// The extents of its points.
     pub extents: &'a [i64],
@@ -34,8 +34,9 @@ pub(crate) struct Copied<'a> {
 }
 
 impl Copied<'_> {
-    /// The kernel with a copy whose threads have as many adjacent points as make a vector. Asynchronous copies are stored as
-    /// they are read, in rows that begin at vectors. `None` if the points make no vectors, or the copy has them.
+    /// The kernel with a copy whose threads each have one vector of adjacent points. Asynchronous copies keep the order
+    /// of global memory, in rows aligned to vectors. `None` if the points do not fill vectors, or if the copy has
+    /// vectors already.
     pub fn by_vectors(&self, item: &RootItem, number: usize) -> Option<RootItem> {
         let kernel = item.kernels().next()?;
         let (nest, own) = (kernel.nests().nth(number)?, kernel.nests().last()?);
@@ -60,7 +61,7 @@ impl Copied<'_> {
         }))
     }
 
-    /// Tiles of so many adjacent points for at most so many threads.
+    /// Tiles of `width` adjacent points for at most `threads` threads.
     fn tiles(&self, width: i64, threads: i64) -> ThreadTiles {
         let others = (0..self.extents.len()).filter(|d| *d != self.adjacent).map(|d| (d, self.extents[d]));
         let vectors = (self.adjacent, self.extents[self.adjacent] / width);
@@ -77,7 +78,7 @@ impl Copied<'_> {
     }
 }
 
-/// At most so many threads for a number of points: a divisor, unless that leaves more than half of the threads idle.
+/// At most `threads` threads for a number of points: a divisor, unless that leaves more than half of the threads idle.
 fn even_part(points: i64, threads: i64) -> i64 {
     let most = points.min(threads).max(1);
     let divisors = (1..=most).rev().filter(|part| points % part == 0);

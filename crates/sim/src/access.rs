@@ -57,7 +57,7 @@ impl Machine {
         done.map_err(|denied| stop(to, AccessKind::Atomic, denied))
     }
 
-    /// Starts copies of values that were loaded. Buffers that are copied from do not change, so the values stay right.
+    /// Starts copies of values that were loaded. Buffers with copies are read-only, so the loaded values stay valid.
     pub(crate) fn copy(
         &mut self,
         to: Touch,

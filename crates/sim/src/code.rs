@@ -1,8 +1,7 @@
 //! A kernel as a flat list of instructions over registers.
 //!
-//! A register is a *row*, with one pattern of 32 or 64 bits per thread of the block, or a *scalar*, which is the
-//! same in all threads. Scalars are constants, block indices, loop variables, Params, and values
-//! computed only from these.
+//! A register is a *row*, with one pattern of 32 or 64 bits per thread of the block, or a *scalar*, which is uniform.
+//! Scalars are constants, block indices, loop variables, Params, and values computed only from these.
 
 use smallvec::SmallVec;
 use warploom_codegen::ir::{AtomicOp, BufferId, Strides};
@@ -23,7 +22,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// Whether the value differs between threads.
+    /// Whether the value may differ between threads.
     pub fn varies(self) -> bool {
         !matches!(self, Slot::Scalar(_))
     }
@@ -52,11 +51,11 @@ pub enum Instruction {
     },
     /// Moves adjacent elements between a buffer and a per-thread array.
     Vector(Vector),
-    /// Makes a group of the copies since the last one.
+    /// Commits a group of the copies since the last commit.
     Commit {
         site: usize,
     },
-    /// Waits until at most so many groups are under way.
+    /// Waits until at most this many groups are in flight.
     Wait {
         groups: u32,
         site: usize,
@@ -66,7 +65,7 @@ pub enum Instruction {
         to: Touch,
         value: Slot,
     },
-    /// Copies a register of another lane of each thread's warp. `to` is none of the other registers.
+    /// Copies a register of another lane of each thread's warp. `to` differs from all other registers.
     Shuffle(Shuffle),
     /// Counts the active threads of the statement with this cost.
     Count(usize),
@@ -91,8 +90,8 @@ pub enum Instruction {
     Jump {
         to: usize,
     },
-    /// Up to [`Instruction::Widen`], narrows the active threads to those where a row holds. If there are
-    /// none, jumps to `end`, which is at that instruction or at [`Instruction::Otherwise`].
+    /// Until [`Instruction::Widen`], narrows the active threads to those where a row holds. If there are none, jumps to
+    /// `end`, which is at that instruction or at [`Instruction::Otherwise`].
     Narrow {
         condition: usize,
         end: usize,
@@ -107,7 +106,7 @@ pub enum Instruction {
     Barrier {
         site: usize,
     },
-    /// Reports an access to the observer; only in code that is observed.
+    /// Reports an access to the observer; only in observed code.
     Watch(Box<Watch>),
 }
 
@@ -132,8 +131,7 @@ pub struct Shuffle {
     pub site: usize,
 }
 
-/// An index that is computed in 64 bits. It saturates to 32 bits, because no array here has elements
-/// beyond.
+/// An index that is computed in 64 bits. It saturates to 32 bits, because no array here has more elements.
 #[derive(Debug)]
 pub struct Offset {
     pub strides: Strides,
@@ -149,7 +147,8 @@ pub struct Touch {
     pub site: usize,
 }
 
-/// A move of `width` adjacent elements. Each thread's first element is a multiple of `width`, but for arrays of the thread.
+/// A move of `width` adjacent elements. Each thread's first element is a multiple of `width`, except in per-thread
+/// arrays.
 #[derive(Clone, Copy, Debug)]
 pub struct Vector {
     pub to: Touch,
@@ -158,7 +157,7 @@ pub struct Vector {
     pub moves: Moves,
 }
 
-/// What a vector moves.
+/// The two sides of a vector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moves {
     /// Elements of a buffer to an array of the thread.

@@ -261,7 +261,7 @@ impl<'a> Compiler<'a> {
         self.write(array, index, value, AccessKind::Atomic, atomic)
     }
 
-    /// Evaluates the index and the value of a write, and writes.
+    /// Evaluates the index and the value of a write, and emits the write.
     fn write(
         &mut self,
         array: ArrayId,

@@ -125,7 +125,7 @@ pub enum SimError {
         /// The number of elements of the array.
         elements: usize,
     },
-    /// A vector does not start at a multiple of its length.
+    /// A vector is not aligned to its length.
     #[error("misaligned: {access}, where a vector of {width} elements starts")]
     Misaligned {
         /// The access at fault.
@@ -149,7 +149,7 @@ pub enum SimError {
         /// The access that came first.
         earlier: Box<Earlier>,
     },
-    /// A thread accesses an element to which an asynchronous copy is under way: no wait has ended it.
+    /// A thread accesses an element while an asynchronous copy to it is in flight, before the wait.
     #[error("copy under way: {access}, before the copy has arrived: {copy}")]
     UnderWay {
         /// The access at fault.

@@ -20,12 +20,12 @@ pub struct ArrayTraffic {
     pub atomics: Traffic,
 }
 
-/// The asynchronous copies of the running block, each an array and an element. All threads make groups and wait together.
+/// The asynchronous copies of the running block, each an array and an element. All threads commit and wait together.
 #[derive(Default)]
 pub struct Copies {
-    /// Those that are in no group yet.
+    /// The copies since the last commit.
     pub started: Vec<(usize, u32)>,
-    /// The groups under way, oldest first.
+    /// The groups in flight, oldest first.
     groups: VecDeque<Vec<(usize, u32)>>,
 }
 
@@ -315,7 +315,7 @@ impl Machine {
         world.clock.tick().map_err(|TooLong| Stop { site, why: StopWhy::TooLong })
     }
 
-    /// Ends the copies of all groups but the latest ones.
+    /// Waits for all groups but the latest ones.
     fn wait(&mut self, groups: u32, site: usize, mask: &Mask, world: &mut World<'_>) -> Result<(), Stop> {
         self.all_arrive(site, mask)?;
         let ended = self.copies.groups.len().saturating_sub(groups as usize);
@@ -327,7 +327,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Checks that all threads of the block have come here.
+    /// Checks that all threads of the block have arrived.
     fn all_arrive(&self, site: usize, mask: &Mask) -> Result<(), Stop> {
         let active = mask.active();
         if active as usize != self.code.threads {

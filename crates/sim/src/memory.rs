@@ -147,7 +147,7 @@ impl Common {
         Common { bits, cells: Vec::new(), unwritten: 0 }
     }
 
-    /// A read-only array of which only some elements are given. Others must not be read.
+    /// A read-only array with only some elements given. The others must not be read.
     pub fn partly(bits: Words, given: impl Iterator<Item = usize>) -> Common {
         let (mut cells, mut unwritten) = (vec![Cell::default(); bits.len()], bits.len());
         for element in given {
@@ -213,7 +213,7 @@ impl Common {
         }
     }
 
-    /// Turns the last writes of a warp into copies that are under way.
+    /// Marks the last writes of a warp as copies in flight.
     pub fn depart(&mut self, warp: Warp<'_>) {
         warp.elements.iter().for_each(|element| self.cells[*element as usize].depart());
     }

@@ -1,7 +1,7 @@
 //! Observed runs: reports every access with the points of Funcs and inputs that it touches.
 //!
-//! The compiler adds [`Instruction::Watch`] to the code of a kernel that is observed, and only then, so other
-//! runs do not pay for it. Coordinates are evaluated with the statement, but not counted.
+//! The compiler adds [`Instruction::Watch`] only to the code of observed kernels, so other runs do not pay for it.
+//! Coordinates are evaluated with the statement, but not counted.
 
 use smallvec::SmallVec;
 use warploom_codegen::ir::{ArrayId, KernelId, Leaf, NodeId, NodeKind};
@@ -15,9 +15,9 @@ use crate::machine::Machine;
 use crate::mask::Mask;
 use crate::world::World;
 
-/// Receives what a program does, in execution order. The blocks of a launch run one after another.
+/// Receives the events of a run, in execution order. The blocks of a launch run one after another.
 pub trait Observer {
-    /// A kernel is launched; `iterations` are those of the loops around the launch, the outermost first.
+    /// A kernel is launched; `iterations` are those of the loops around the launch, outermost first.
     fn launch(&mut self, kernel: KernelId, iterations: &[u32]);
     /// A block of the launch starts.
     fn block(&mut self, block: [u32; 3]);
@@ -25,13 +25,12 @@ pub trait Observer {
     fn access(&mut self, access: &Observed<'_>);
 }
 
-/// An access that the active threads of a block make at once. What a statement reads comes before what it
-/// writes.
+/// An access that the active threads of a block make at once. The reads of a statement are reported before its writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
     /// The array of the kernel.
     pub array: ArrayId,
-    /// Whether it is read or written.
+    /// Whether it is a read or a write.
     pub kind: AccessKind,
     /// The type of the array's elements.
     pub ty: Type,
@@ -43,7 +42,7 @@ pub struct Observed<'a> {
     pub dimensions: usize,
     /// The coordinates of each thread's point, one thread after the other.
     pub points: &'a [i32],
-    /// What each thread's element contains after a write, as bit patterns; empty for reads.
+    /// The value of each thread's element after a write, as bit patterns; empty for reads.
     pub values: &'a [u64],
 }
 
@@ -54,8 +53,8 @@ impl Compiler<'_> {
         places.iter().find(|place| self.is_known(index, place)).cloned()
     }
 
-    /// Whether the coordinates of a place can be evaluated: their variables are bound, and they load nothing
-    /// that the index does not load.
+    /// Whether the coordinates of a place can be evaluated: their variables are bound, and all their loads are loads of
+    /// the index.
     fn is_known(&self, index: NodeId, place: &Place) -> bool {
         let exprs = &self.kernel.exprs;
         let loaded = exprs.reachable([index]);
@@ -66,7 +65,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// The loads that nodes make, with their points, if the kernel is observed.
+    /// The loads of nodes, with their points, if the kernel is observed.
     pub(crate) fn observed_loads(&self, roots: &[NodeId]) -> Vec<(ArrayId, Place)> {
         if self.points.is_none() {
             return Vec::new();
@@ -86,7 +85,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The points of a copy of several elements on both sides, if the kernel is observed and the points are known here.
+    /// The points on both sides of a vector, if the kernel is observed and the points are known here.
     pub(crate) fn observed_vector(
         &self,
         (to, at): (ArrayId, NodeId),
@@ -96,12 +95,12 @@ impl Compiler<'_> {
             let known = |places: &&Vec<Place>| places.iter().all(|place| self.is_known(key.index, place));
             Some((key.array, self.points?.vectors(key).iter().find(known)?.clone()))
         };
-        // What is read comes first.
+        // The read comes first.
         let read = Key { array: from, index, value: None };
         [read, Key { array: to, index: at, value: Some(index) }].into_iter().filter_map(places).collect()
     }
 
-    /// Reports the elements of a copy, which have been read and written from `index` on.
+    /// Reports the elements of a vector, which have been read and written from `index` on.
     pub(crate) fn watch_vector(&mut self, observed: &[(ArrayId, Vec<Place>)], index: Slot) {
         let elements = observed.iter().map(|(_, places)| places.len()).max().unwrap_or(0);
         for (element, offset) in (0..elements).zip(0..) {
@@ -114,7 +113,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Reports an access whose coordinates have been evaluated; `index` is that of a write and an offset to it.
+    /// Reports an access whose coordinates have been evaluated; `index` is the index of a write and an offset to it.
     pub(crate) fn watch(
         &mut self,
         array: ArrayId,

@@ -9,10 +9,10 @@
 //! - Accesses of an earlier block of the launch conflict with all later ones, except for two reads or
 //!   two atomics, which need no new mark. So the earlier block's mark stays until the launch ends.
 //!
-//! An asynchronous copy is a write that lasts from its start to the wait of its thread: until then, its mark is *under way* and
-//! refuses every access. It then gets the stamp of the wait.
+//! An asynchronous copy is a write that lasts from its start to the wait of its thread: until then, its mark is *under
+//! way* and refuses every access. It then gets the stamp of the wait.
 //!
-//! Marks are never cleared: those with a stamp that is too old are ignored.
+//! Marks are never cleared: marks with old stamps are ignored.
 
 use crate::error::AccessKind;
 
@@ -195,7 +195,7 @@ impl Cell {
         Ok(())
     }
 
-    /// Turns the last write into a copy that is under way.
+    /// Marks the last write as a copy in flight.
     pub fn depart(&mut self) {
         self.write = self.write.with(UNDER_WAY);
     }

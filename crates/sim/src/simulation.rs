@@ -21,7 +21,7 @@ use crate::world::{Clock, World};
 
 /// Runs a program as a device would, one block after another, and checks every access.
 ///
-/// See the [crate's page](crate) for what is checked and counted.
+/// See the [crate's page](crate) for the checks and counters.
 #[derive(Clone, Debug)]
 pub struct Simulation<'a> {
     program: &'a Program,
@@ -119,8 +119,8 @@ impl<'a> Simulation<'a> {
         self.run_with(None, None)
     }
 
-    /// Like [`run`](Self::run), and tells an observer of every access whose point is known. Blocks run in the
-    /// order of their indices.
+    /// Like [`run`](Self::run), and reports every access with a known point to an observer. Blocks run in the order of
+    /// their indices.
     ///
     /// # Errors
     ///
@@ -301,8 +301,7 @@ fn check_limits(kernel: &Kernel, device: &Device) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Returns an error unless the strides keep points apart, in any order of dimensions, and neighbours along one of them
-/// together.
+/// Returns an error unless the strides keep points apart, in any order of dimensions, and one dimension is contiguous.
 fn check_strides(decl: &BufferDecl) -> Result<(), SimError> {
     let extents = decl.region.extents();
     let (mut stride, mut first) = (1, true);

@@ -1,4 +1,4 @@
-//! Moves of adjacent elements between buffers and per-thread arrays, and copies of them to shared arrays.
+//! Vector loads and stores, and asynchronous copies by vectors.
 
 use warploom_interp::lanes::Lanes;
 
@@ -12,7 +12,7 @@ use crate::shadow::Mark;
 use crate::world::World;
 
 impl Machine {
-    /// One access of shared or global memory per thread and side, which moves all elements.
+    /// One access of shared or global memory per thread and side, for all elements of the vector.
     pub(crate) fn vector(&mut self, vector: &Vector, mask: &Mask, world: &mut World<'_>) -> Result<(), Stop> {
         let Vector { to, from, width, moves } = *vector;
         let (read, written) = (self.first_elements(from.index), self.first_elements(to.index));
@@ -55,8 +55,8 @@ impl Machine {
         (0..self.code.threads).map(|thread| lanes.get(thread) as u32).collect()
     }
 
-    /// Checks where the vectors of each warp are, and counts one request for all elements of a warp. An aligned vector lies in one
-    /// sector, and in adjacent banks.
+    /// Checks the elements of each warp's vectors, and counts one request for all elements of a warp. An aligned vector
+    /// lies in one sector, and in adjacent banks.
     fn count_vector(
         &mut self,
         at: Touch,

@@ -12,7 +12,7 @@ use crate::shadow::{Era, GIVEN};
 pub struct World<'o> {
     pub global: IdVec<BufferId, Common>,
     pub clock: Clock,
-    /// Who is told of every access.
+    /// The observer of every access, if any.
     pub observer: Option<&'o mut dyn Observer>,
 }
 
@@ -63,7 +63,7 @@ impl Clock {
         self.now
     }
 
-    /// The stamps that an access to an array is compared with.
+    /// The stamps to compare with an access to an array.
     pub fn era(&self, home: Home) -> Era {
         let Clock { launch, block, now } = *self;
         match home {

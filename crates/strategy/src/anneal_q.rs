@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 mod learner;
 
-/// How many refused points a step may pass through.
+/// The most refused points that a step may pass through.
 const THROUGH: usize = 16;
 
-/// How the directions from a start are chosen.
+/// The choice of directions from a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// One direction, by Q-learning.
@@ -37,45 +37,45 @@ impl Word for Method {
     }
 }
 
-/// What can be set of [`AnnealQ`].
+/// The settings of [`AnnealQ`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnnealQSettings {
     /// One direction or all.
     pub method: Method,
-    /// How many random points come first. The code has 200.
+    /// The number of random points at the start. The code has 200.
     pub warmup: usize,
-    /// How many starts there are in a round (ours).
+    /// The number of starts in a round (ours).
     pub starts: usize,
-    /// g: how much less likely slow starts are (code).
+    /// g: the penalty on slow starts (code).
     pub gamma: f64,
     /// The probability of a random direction in the first round (code).
     pub explore: f64,
-    /// How fast this falls: by e to the power of minus this, each round (code).
+    /// The decay of this probability: a factor of e to the power of minus this, each round (code).
     pub cool: f64,
-    /// What it falls to (code).
+    /// Its lower limit (code).
     pub least: f64,
-    /// a: how much the next step's value counts (paper).
+    /// a: the weight of the next step's value (paper).
     pub discount: f64,
     /// The width of the three hidden layers (code; the paper has four layers in all).
     pub hidden: usize,
     /// AdaDelta's rate (code).
     pub rate: f64,
-    /// The network is trained after so many rounds, "trials" in the paper.
+    /// The number of rounds between trainings, "trials" in the paper.
     pub every: usize,
-    /// How often a training goes through its steps (code).
+    /// The number of passes of a training over its steps (code).
     pub epochs: usize,
-    /// How many steps there are in a training at most (code).
+    /// The most steps in a training (code).
     pub samples: usize,
-    /// How many steps there are in a batch (code).
+    /// The number of steps in a batch (code).
     pub batch: usize,
-    /// Rewards are cut to this (ours).
+    /// The upper limit of rewards (ours).
     pub clip: f64,
-    /// Which points are neighbours.
+    /// The set of neighbours.
     pub moves: Moves,
 }
 
 impl AnnealQSettings {
-    /// The paper's settings, and the public code's where it says nothing; a tenth of the trials, at most 200, are
+    /// The paper's settings, and the public code's where the paper has none; a tenth of the trials, at most 200, are
     /// random points at the start.
     pub fn of(trials: usize) -> AnnealQSettings {
         AnnealQSettings {
@@ -122,18 +122,18 @@ impl Settings for AnnealQSettings {
     }
 }
 
-/// FlexTensor's search. After random points come rounds. In each, the measured points are gone through from the fastest
-/// on, and one becomes a start with probability `exp(-gamma * (E* - E) / E*)`, where `E` is 1 / time and `E*` the best,
-/// until there are enough. From each start it goes one step, in the direction with the highest value among those that
-/// lead to points not seen, or in a random one; with `method=p` in all directions. It never comes back to a point.
+/// FlexTensor's search. Random points come first, then rounds. A round goes through the measured points from the
+/// fastest on; each becomes a start with probability `exp(-gamma * (E* - E) / E*)`, where `E` is 1 / time and `E*` the
+/// best, until there are enough. Each start makes one step, in the direction with the highest value among those that
+/// lead to unseen points, or in a random one; with `method=p` in all directions. No point is visited twice.
 ///
 /// Choices between paper and public code: the reward is the paper's, `(E' - E) / E`; the code's is never negative and
-/// almost 0 for fast kernels. The loss is on the value of the start of a step, as the code has it; the paper prints its
+/// almost 0 for fast kernels. The loss is on the value of the start of a step, as in the code; the paper prints its
 /// end. Training comes every five rounds, as in the paper. A start makes one step in a round; the code makes one on
 /// each axis. All measured points can become starts, as in the paper.
 ///
-/// A step to a refused point has reward -1 and goes on from there, up to 16 times, until a legal point is reached; what
-/// it then gains is seen from the start's time. The points between are not asked for.
+/// A step to a refused point has reward -1 and continues from there, up to 16 times, until it reaches a legal point,
+/// whose gain is relative to the start. The points in between are not asked for.
 pub struct AnnealQ {
     settings: AnnealQSettings,
     seed: u64,
@@ -183,7 +183,7 @@ impl AnnealQ {
         }
     }
 
-    /// A round of steps, and others until one leads to a legal point.
+    /// A round of steps; further rounds until one leads to a legal point.
     fn go(&mut self, space: &dyn Space) {
         self.round += 1;
         while self.waiting.is_empty() && self.measured.iter().any(|start| !start.spent) {
@@ -197,7 +197,7 @@ impl AnnealQ {
         }
     }
 
-    /// Measured points by annealing.
+    /// Starts, chosen from the measured points by annealing.
     fn starts(&mut self) -> Vec<usize> {
         let best = self.measured.first().map_or(0.0, |start| start.time);
         let mut starts = Vec::new();

@@ -13,7 +13,7 @@ impl Draw {
         Draw(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// True with probability `share`, which is cut to 0..=1.
+    /// True with probability `share`, which is clamped to 0..=1.
     pub fn chance(&mut self, share: f64) -> bool {
         self.0.random_bool(share.clamp(0.0, 1.0))
     }

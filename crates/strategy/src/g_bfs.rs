@@ -6,21 +6,21 @@ use crate::{Draw, Field, Settings, Strategy, Verdict};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// How many points are expanded in search of one to ask for. It bounds the time and the memory of a question where
+/// The most points that are expanded in search of one to ask for. It bounds the time and the memory of a question where
 /// almost all points are refused.
 const EXPANDED: usize = 4096;
 
-/// What can be set of [`GBfs`].
+/// The settings of [`GBfs`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct GBfsSettings {
-    /// How many neighbours of a point are drawn; the others are never tried from there.
+    /// The number of neighbours drawn from a point; the others are never tried from there.
     pub rho: usize,
-    /// Which points are neighbours.
+    /// The set of neighbours.
     pub moves: Moves,
 }
 
 impl Default for GBfsSettings {
-    /// The paper's.
+    /// The paper's settings.
     fn default() -> GBfsSettings {
         GBfsSettings { rho: 5, moves: Moves::Double }
     }
@@ -33,12 +33,13 @@ impl Settings for GBfsSettings {
 }
 
 /// Greedy best-first search. It starts at the origin of template 0, takes the fastest point that was not expanded yet,
-/// draws `rho` of its neighbours and asks for those that are legal and new. It ends when nothing is left to expand, which
-/// with few neighbours at a time can be before everything was seen; with `rho=all` it visits all that can be reached.
+/// draws `rho` of its neighbours and asks for those that are legal and new. It ends when nothing is left to expand,
+/// which with few neighbours at a time can happen before all points were seen; with `rho=all` it visits all reachable
+/// points.
 ///
-/// The paper leaves refused neighbours out. Here points without a time, be it that they are refused or that they failed,
-/// are expanded when no point with a time is left, those with the fastest measured ancestor first; so refused regions
-/// can be crossed. Refused points are not asked for. After 4,096 of them in a row the search gives up.
+/// The paper leaves refused neighbours out. Here points without a time, refused or failed, are expanded when no point
+/// with a time is left, those with the fastest measured ancestor first; so the search can cross refused regions.
+/// Refused points are not asked for. After 4,096 of them in a row the search gives up.
 pub struct GBfs {
     settings: GBfsSettings,
     seed: u64,
@@ -46,9 +47,9 @@ pub struct GBfs {
     unseen: Unseen,
     open: BinaryHeap<Open>,
     entered: usize,
-    /// To be asked for, with the time of the nearest ancestor that has one.
+    /// Points to ask for, with the time of the nearest measured ancestor.
     waiting: VecDeque<(f64, Point)>,
-    /// Asked for.
+    /// Points that were asked for.
     asked: BTreeMap<Point, f64>,
 }
 
@@ -57,7 +58,7 @@ struct Open {
     /// Whether the time is that of an ancestor.
     inherited: bool,
     time: f64,
-    /// Equal ones come in the order in which they were entered.
+    /// Ties are broken by the order of insertion.
     entered: usize,
     point: Point,
 }

@@ -5,27 +5,27 @@ use crate::unseen::{TRIES, Unseen};
 use crate::{Draw, Error, Field, Settings, Strategy, Verdict};
 use std::collections::HashMap;
 
-/// How many generations in a row may be all points that are known before random ones are added.
+/// The number of consecutive generations without a new point after which random ones are added.
 const STALE: usize = 20;
 
-/// What can be set of [`Genetic`].
+/// The settings of [`Genetic`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneticSettings {
-    /// How many points a generation has.
+    /// The number of points in a generation.
     pub population: usize,
-    /// How many of the best pass into the next generation as they are.
+    /// The number of best points that pass into the next generation unchanged.
     pub elites: usize,
     /// The probability of a child; otherwise a point passes, and is mutated.
     pub crossover: f64,
-    /// The probability that a parameter of a point that is no elite is drawn anew.
+    /// The probability that a parameter of a point that is not an elite is drawn anew.
     pub mutation: f64,
-    /// How many templates have their origin in the first generation.
+    /// The number of templates with their origin in the first generation.
     pub seeds: usize,
 }
 
 impl GeneticSettings {
-    /// Those of the public code, whose population is also the paper's, but with a population of a tenth of the trials
-    /// if that is less than 100. A tenth of the population are elites.
+    /// The settings of the public code, whose population is also the paper's, but with a population of a tenth of the
+    /// trials if that is less than 100. A tenth of the population are elites.
     pub fn of(trials: usize) -> GeneticSettings {
         let population = (trials / 10).clamp(4, 100);
         let elites = (population / 10).max(1);
@@ -54,22 +54,22 @@ impl Settings for GeneticSettings {
 }
 
 /// Evolution as in the Tensor Comprehensions paper. Points are chosen in proportion to 1 / time. With probability
-/// `crossover` a new point takes each parameter from one of three chosen points, else it is a chosen one; then each of its
-/// parameters is drawn anew with probability `mutation`. Elites stay as they are. Both steps are done again up to
-/// 1,000 times until the point is legal. If fewer than three points of a generation ran, the next one is random
-/// but for the best.
+/// `crossover` a new point takes each parameter from one of three chosen points, otherwise it is a chosen one; then
+/// each of its parameters is drawn anew with probability `mutation`. Elites are unchanged. Both steps are repeated up
+/// to 1,000 times until the point is legal. If fewer than three points of a generation ran, the next one is random
+/// except for the best.
 ///
-/// The public code breeds only to replace points that did not run, so that there are no children if all did. This
-/// follows the paper. Where a point is one that was measured before, its time is known and it is not asked for again.
+/// The public code breeds only to replace points that did not run, so there are no children if all did. This follows
+/// the paper. A point that was measured before keeps its time and is not asked for again.
 pub struct Genetic {
     settings: GeneticSettings,
     seed: u64,
     draw: Draw,
     unseen: Unseen,
     generation: Vec<Point>,
-    /// How many of the generation are known or asked for.
+    /// The number of points of the generation that are known or asked for.
     asked: usize,
-    /// 1 / time of all that was told, 0 where there is none.
+    /// 1 / time of all points with a verdict, 0 for those without a time.
     fitness: HashMap<Point, f64>,
     best: Option<(f64, Point)>,
 }
@@ -82,12 +82,12 @@ impl Genetic {
         Genetic { settings, seed, draw, unseen, generation, asked: 0, fitness, best: None }
     }
 
-    /// The points of the generation now, the elites first.
+    /// The points of the current generation, the elites first.
     pub fn generation(&self) -> &[Point] {
         &self.generation
     }
 
-    /// The points that pass into the next generation as they are, the best first.
+    /// The points that pass into the next generation unchanged, best first.
     pub fn elites(&self) -> Vec<Point> {
         let mut ranked: Vec<(f64, &Point)> = self.fit();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -155,7 +155,7 @@ impl Genetic {
         point
     }
 
-    /// Another template is a parameter like the others; all parameters of its point are then drawn.
+    /// Another template is a parameter like the others; all parameters of the point are then drawn.
     fn mutant(&mut self, space: &dyn Space, point: &Point) -> Point {
         if space.templates() > 1 && self.draw.chance(self.settings.mutation) {
             let template = self.draw.position(space.templates()) as u16;
@@ -172,7 +172,7 @@ impl Genetic {
         mutant
     }
 
-    /// Goes on to the next generation, which random points fill up if it has too few. If `stale`, only its elites are
+    /// Advances to the next generation, which random points fill up if it has too few. If `stale`, only its elites are
     /// kept.
     fn advance(&mut self, space: &dyn Space, stale: bool) {
         self.generation = if self.generation.is_empty() { self.first(space) } else { self.next(space) };
@@ -186,7 +186,7 @@ impl Genetic {
         }
     }
 
-    /// Those of the generation that are not known yet.
+    /// The points of the generation that are not known yet.
     fn unknown(&mut self, most: usize) -> Vec<Point> {
         let mut unknown = Vec::new();
         while unknown.len() < most && self.asked < self.generation.len() {

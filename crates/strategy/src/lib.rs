@@ -1,8 +1,8 @@
-//! Strategies that look for the fastest point of a space. They are asked for points and told how fast those are; they know
+//! Strategies that look for the fastest point of a space. They are asked for points and told their times; they know
 //! nothing of schedules or GPUs.
 //!
-//! [`make`] gives a strategy by its name: random search, and those of four papers. A strategy of your own implements
-//! [`Strategy`]. This one goes to a random neighbour of the best point so far, or, if it has none that is new, gives up:
+//! [`make`] returns a strategy by its name: random search, and those of four papers. A strategy of your own implements
+//! [`Strategy`]. This one goes to a random neighbour of the best point so far, and gives up if there is no new one:
 //!
 //! ```
 //! use std::collections::HashSet;
@@ -95,12 +95,12 @@ pub use make::{Error, make, names};
 pub use settings::{Field, Settings};
 pub use space::{Axis, Coordinate, Moves, Point, Space};
 
-/// What came of a point.
+/// The verdict on a point.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// It runs in so many microseconds.
+    /// It runs in this time, in microseconds.
     Time(f64),
-    /// It was compiled or run, and gave no time: it spills, fails, or gives wrong results.
+    /// It was compiled or run, but has no time: it spills, fails, or gives wrong results.
     Failed,
     /// The rules refuse it; nothing was compiled, and it costs no trial.
     Refused,
@@ -108,13 +108,13 @@ pub enum Verdict {
 
 /// A way through a space. The same seed and the same answers give the same questions.
 pub trait Strategy {
-    /// At most so many points to try next, each of which was not told yet; none if there is nothing left to ask.
+    /// At most `most` points to try next, none of which has a verdict yet; empty if there is nothing left to ask.
     fn ask(&mut self, space: &dyn Space, most: usize) -> Vec<Point>;
 
     /// The verdicts on all points of the last question, in its order.
     fn tell(&mut self, space: &dyn Space, results: &[(Point, Verdict)]);
 
-    /// The name, the settings and the seed, for example `opevo parents=8 children=8 q=0.5 hop=0.1 seed=0`. Runs with the same
-    /// key ask the same questions.
+    /// The name, the settings and the seed, for example `opevo parents=8 children=8 q=0.5 hop=0.1 seed=0`. Runs with
+    /// the same key ask the same questions.
     fn key(&self) -> String;
 }

@@ -8,15 +8,15 @@ use crate::opevo::{OpEvo, OpEvoSettings};
 use crate::random::{Random, RandomSettings};
 use crate::{Settings, Strategy};
 
-/// Why there is no such strategy.
+/// Why a strategy cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nothing has this name.
+    /// There is no strategy of this name.
     #[error("there is no strategy `{name}`; there are {}", known.join(", "))]
     UnknownStrategy {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: Vec<&'static str>,
     },
     /// The strategy has no such setting.
@@ -25,21 +25,21 @@ pub enum Error {
         if known.is_empty() { "this strategy has none".to_owned() } else { format!("there are {known}") }
     )]
     UnknownSetting {
-        /// What was to be set.
+        /// The requested setting.
         name: String,
-        /// What can be set.
+        /// The known settings.
         known: String,
     },
     /// A setting without a value.
     #[error("`{text}` is no setting: write name=value, with commas between several")]
     NotAPair {
-        /// What was written.
+        /// The text.
         text: String,
     },
     /// A setting was set twice.
     #[error("`{name}` is set twice")]
     Twice {
-        /// Which one.
+        /// The name of the setting.
         name: String,
     },
     /// A value that the setting cannot have.
@@ -47,9 +47,9 @@ pub enum Error {
     Value {
         /// The setting.
         name: String,
-        /// What was written.
+        /// The text of the value.
         value: String,
-        /// What it can be.
+        /// The accepted values.
         expected: String,
     },
 }
@@ -59,8 +59,8 @@ pub fn names() -> [&'static str; 6] {
     ["random", "genetic", "opevo", "g-bfs", "n-a2c", "anneal-q"]
 }
 
-/// A strategy by its name, for a run of so many trials. Settings are text such as `q=0.3,parents=20`; those that it does
-/// not name have defaults, some of which depend on the trials.
+/// A strategy by its name, for a run of `trials` trials. Settings are text such as `q=0.3,parents=20`; others have
+/// defaults, some of which depend on the trials.
 pub fn make(name: &str, trials: usize, seed: u64, settings: &str) -> Result<Box<dyn Strategy>, Error> {
     Ok(match name {
         "random" => Box::new(Random::new(RandomSettings.parse(settings)?, seed)),

@@ -1,4 +1,4 @@
-//! Functions that the standard library leaves to the platform. These use only operations that round the same way on
+//! Functions that the standard library leaves to the platform. These use only operations that round in the same way on
 //! every machine.
 
 use std::f64::consts::LOG2_E;
@@ -6,7 +6,7 @@ use std::f64::consts::LOG2_E;
 /// The natural logarithm of 2 in two parts: multiples of the first, which ends in zeros, are exact.
 const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
 
-/// e to the power of `x`, within a few units in the last place; `x` is cut to -700..=700.
+/// e to the power of `x`, within a few units in the last place; `x` is clamped to -700..=700.
 pub(crate) fn exp(x: f64) -> f64 {
     let x = x.clamp(-700.0, 700.0);
     let twos = (x * LOG2_E).round();

@@ -6,34 +6,35 @@ use crate::unseen::Unseen;
 use crate::{Draw, Field, Settings, Strategy, Verdict};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-/// After so many walks without a new point, walks become longer.
+/// The number of walks without a new point after which walks become longer.
 const IDLE: usize = 20;
 
 /// Walks longer than that give way to random points.
 const LONGEST: usize = 100;
 
-/// What can be set of [`NA2c`]. The paper gives the steps alone; where the public code (NNI) has a number it is taken.
+/// The settings of [`NA2c`]. The paper gives only the steps; the other numbers are those of the public code (NNI) where
+/// it has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NA2cSettings {
     /// T: the steps of a walk.
     pub steps: usize,
-    /// How many new points make a batch (NNI).
+    /// The number of new points in a batch (NNI).
     pub batch: usize,
-    /// The probability of a random step, where the actor is not asked; 1 - tau of the paper (NNI).
+    /// The probability of a random step, without the actor; 1 - tau of the paper (NNI).
     pub explore: f64,
     /// The width of the hidden layer (NNI).
     pub hidden: usize,
     /// Adam's rate (NNI).
     pub rate: f64,
-    /// How much the critic's value of the next point counts. NNI's is 0: the reward alone counts.
+    /// The weight of the critic's value of the next point. NNI's is 0: only the reward counts.
     pub discount: f64,
-    /// How many of the latest steps are kept for training (ours).
+    /// The number of latest steps kept for training (ours).
     pub memory: usize,
-    /// How many changes of the networks follow a batch (ours).
+    /// The number of updates of the networks after a batch (ours).
     pub updates: usize,
-    /// How many steps from memory are in each (ours).
+    /// The number of steps from memory in each update (ours).
     pub samples: usize,
-    /// Which points are neighbours.
+    /// The set of neighbours.
     pub moves: Moves,
 }
 
@@ -77,14 +78,14 @@ impl Settings for NA2cSettings {
 /// that the best point gives 1. Where no new point is found, walks become longer, then points are random.
 ///
 /// Loss: `-log(pi) * advantage + advantage^2`, where the first advantage is a constant. The public code has the other
-/// sign on the first term, which makes good steps rarer. Walks pass through refused points, which are not asked for;
-/// a step to a point without a time has reward 0. Steps that lead nowhere are never taken.
+/// sign on the first term, which makes good steps rarer. Walks pass through refused points, which are not asked for; a
+/// step to a point without a time has reward 0. Steps without a destination are never taken.
 pub struct NA2c {
     settings: NA2cSettings,
     seed: u64,
     draw: Draw,
     unseen: Unseen,
-    /// The time of all points that were seen; none if they are refused or failed.
+    /// The times of all points that were seen; `None` if they were refused or failed.
     times: HashMap<Point, Option<f64>>,
     best: Option<(f64, Point)>,
     /// Steps of walks whose ends are not known yet.
@@ -100,7 +101,7 @@ struct Move {
     to: Point,
 }
 
-/// The latest steps, none twice.
+/// The latest steps, without duplicates.
 #[derive(Default)]
 struct Memory {
     moves: VecDeque<Move>,
@@ -162,7 +163,7 @@ impl NA2c {
         })
     }
 
-    /// A walk; what is legal and new joins the batch.
+    /// A walk; its legal new points join the batch.
     fn walk(&mut self, space: &dyn Space, steps: usize, batch: &mut Vec<Point>, most: usize) {
         let Some((_, start)) = &self.best else { return };
         let mut here = start.clone();

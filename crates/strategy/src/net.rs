@@ -16,8 +16,8 @@ pub struct Net {
 }
 
 impl Net {
-    /// Random weights (He's uniform ones) and no biases; `widths` are those of the input, the hidden layers and the
-    /// output. The weights of the last layer are a tenth of that, so that at first all outputs are almost equal.
+    /// Random weights (He's uniform ones) and zero biases; `widths` are those of the input, the hidden layers and the
+    /// output. The weights of the last layer are a tenth of that, so that initially all outputs are almost equal.
     pub fn new(widths: &[usize], draw: &mut Draw) -> Net {
         let mut values = Vec::new();
         for (number, pair) in widths.windows(2).enumerate() {
@@ -29,7 +29,7 @@ impl Net {
         Net { widths: widths.to_vec(), values }
     }
 
-    /// A gradient of zeros, to add to.
+    /// A zero gradient, to accumulate into.
     pub fn gradient(&self) -> Vec<f32> {
         vec![0.0; self.values.len()]
     }
@@ -39,7 +39,7 @@ impl Net {
         &mut self.values
     }
 
-    /// Where the weights and the biases of each layer are: the first weight, the first bias, the end.
+    /// The position of each layer's weights and biases: the first weight, the first bias, the end.
     fn layers(&self) -> Vec<[usize; 3]> {
         let mut end = 0;
         let place = |pair: &[usize]| {
@@ -50,7 +50,7 @@ impl Net {
         self.widths.windows(2).map(place).collect()
     }
 
-    /// The input, what each hidden layer gives, and the output.
+    /// The activations of a pass: the input, each hidden layer, and the output.
     pub fn forward(&self, input: &[f32]) -> Vec<Vec<f32>> {
         let mut levels = vec![input.to_vec()];
         let layers = self.layers();
@@ -73,8 +73,8 @@ impl Net {
         self.forward(input).pop().unwrap_or_default()
     }
 
-    /// Adds the derivatives of a loss by all weights and biases, from what [`Net::forward`] gave and the derivatives
-    /// by its output.
+    /// Adds the derivatives of a loss by all weights and biases, given the activations from [`Net::forward`] and the
+    /// derivatives by the output.
     pub fn backward(&self, levels: &[Vec<f32>], by_output: &[f32], gradient: &mut [f32]) {
         let mut by_sums = by_output.to_vec();
         for (number, &[weights, biases, end]) in self.layers().iter().enumerate().rev() {
@@ -87,7 +87,7 @@ impl Net {
             if number > 0 {
                 let rows = self.values[weights..biases].chunks_exact(by_sums.len());
                 let through = |(row, &x): (&[f32], &f32)| {
-                    // A ReLU that gave nothing passes nothing back.
+                    // A ReLU with output 0 passes no derivative back.
                     if x > 0.0 { row.iter().zip(&by_sums).map(|(weight, d)| weight * d).sum() } else { 0.0 }
                 };
                 by_sums = rows.zip(input).map(through).collect();
@@ -119,7 +119,7 @@ mod tests {
         ([-0.4, -0.5, -0.6], [0.9, 0.8]),
     ];
 
-    /// Half the squared distances of outputs from what is wanted.
+    /// Half the sum of squared errors of the outputs.
     fn loss(net: &Net) -> f32 {
         let distance = |y: f32, wanted: f32| (y - wanted) * (y - wanted) / 2.0;
         let of = |(input, wanted): &([f32; 3], [f32; 2])| {
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// The bits of a short training: a change of the order of sums, or of a function, shows here.
+    /// The bits of a short training: they change with the order of sums, and with any function.
     #[test]
     fn training_gives_the_same_bits_everywhere() {
         let mut net = Net::new(&[4, 8, 3], &mut Draw::new(5));

@@ -5,12 +5,12 @@ use crate::unseen::{TRIES, Unseen};
 use crate::{Draw, Field, Settings, Strategy, Verdict};
 use std::collections::VecDeque;
 
-/// What can be set of [`OpEvo`].
+/// The settings of [`OpEvo`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpEvoSettings {
-    /// L: how many of the best points have children, and how many random points come first.
+    /// L: the number of best points that have children, and of random points at the start.
     pub parents: usize,
-    /// R: how many children are bred at a time.
+    /// R: the number of children bred at a time.
     pub children: usize,
     /// Each parameter of a child walks on with this probability, and again after every step.
     pub q: f64,
@@ -38,21 +38,21 @@ impl Settings for OpEvoSettings {
 }
 
 /// Evolution as in the OpEvo paper. First come `parents` random points. Then each of `children` children takes each
-/// parameter from one of the best `parents` points of all, chosen in proportion to 1 / time for each parameter, and
-/// every parameter makes a q-random walk on its own.
+/// parameter from one of the best `parents` points, chosen for each parameter in proportion to 1 / time, and every
+/// parameter makes an independent q-random walk.
 ///
-/// A child that is refused or was seen makes its walks again, from where it was bred; if that fails 1,000 times it
-/// is a random point. A batch is bred when all verdicts on the last one are known, as the paper says; the public code
-/// breeds when any comes in. If nothing has run yet, children are random, as in the code.
+/// A child that is refused or was seen repeats its walks from where it was bred; after 1,000 failures it is replaced by
+/// a random point. A batch is bred when all verdicts on the last one are known, as in the paper; the public code breeds
+/// when any result comes in. If nothing has run yet, children are random, as in the code.
 pub struct OpEvo {
     settings: OpEvoSettings,
     seed: u64,
     draw: Draw,
     unseen: Unseen,
     started: bool,
-    /// Bred and not asked for yet.
+    /// Points that were bred and not asked for yet.
     waiting: VecDeque<Point>,
-    /// The best points of all by time, at most `parents`. Nothing else of the paper's queue is ever used.
+    /// The best points by time, at most `parents`. Nothing else of the paper's queue is ever used.
     best: Vec<(f64, Point)>,
 }
 
@@ -71,7 +71,7 @@ impl OpEvo {
         }
     }
 
-    /// The points that have children now, the fastest first, with their times.
+    /// The current parents with their times, fastest first.
     pub fn parents(&self) -> &[(f64, Point)] {
         &self.best
     }

@@ -1,10 +1,10 @@
-//! Random search: what the others must beat.
+//! Random search: the baseline.
 
 use crate::space::{Point, Space};
 use crate::unseen::Unseen;
 use crate::{Draw, Field, Settings, Strategy, Verdict};
 
-/// Random search has nothing to set.
+/// Random search has no settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RandomSettings;
 
@@ -14,7 +14,7 @@ impl Settings for RandomSettings {
     }
 }
 
-/// Asks for random legal points, none twice: any template, then any value on each axis.
+/// Asks for distinct random legal points: any template, then any value on each axis.
 pub struct Random {
     seed: u64,
     draw: Draw,

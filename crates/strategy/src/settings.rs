@@ -6,16 +6,15 @@ use std::ops::RangeInclusive;
 
 /// Settings that text can change.
 pub trait Settings: Clone {
-    /// All settings, with where they are kept.
+    /// All settings, with references to their values.
     fn fields(&mut self) -> Vec<Field<'_>>;
 
-    /// Whether the settings fit together.
+    /// Whether the settings are consistent.
     fn check(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// The same settings but for those that a text such as `q=0.3,parents=20` names. Commas or spaces are between
-    /// them.
+    /// The same settings with changes from a text such as `q=0.3,parents=20`, separated by commas or spaces.
     fn parse(mut self, text: &str) -> Result<Self, Error> {
         let mut named: Vec<&str> = Vec::new();
         for pair in text.split([',', ' ']).filter(|pair| !pair.is_empty()) {
@@ -41,7 +40,7 @@ pub trait Settings: Clone {
         Ok(self)
     }
 
-    /// All settings as text that [`Settings::parse`] reads, with spaces between them.
+    /// All settings as text that [`Settings::parse`] reads, separated by spaces.
     fn text(&self) -> String {
         let mut settings = self.clone();
         let fields = settings.fields();
@@ -83,7 +82,7 @@ impl<'a> Field<'a> {
 }
 
 impl Value<'_> {
-    /// Takes a value, or says what was expected.
+    /// Sets a value, or returns the accepted values.
     fn set(&mut self, text: &str) -> Result<(), String> {
         match self {
             Value::Count(at, allowed) if text == "all" && *allowed.end() == usize::MAX => **at = usize::MAX,
@@ -123,10 +122,10 @@ pub trait Word {
     /// All words.
     fn words(&self) -> &'static [&'static str];
 
-    /// The one that is set.
+    /// The current word.
     fn word(&self) -> &'static str;
 
-    /// Sets one; false if there is no such word.
+    /// Sets a word; returns false if it is unknown.
     fn set(&mut self, word: &str) -> bool;
 }
 

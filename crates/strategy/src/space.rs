@@ -1,4 +1,4 @@
-//! Spaces of points: what can be chosen, and which choices are refused.
+//! Spaces of points: the axes, and the points that are refused.
 
 mod count;
 mod inputs;
@@ -17,32 +17,32 @@ pub use random::{cross, random, random_legal, random_of, walk};
 pub enum Axis {
     /// An ordered factorisation of `product` into `slots` positive integers.
     Factors {
-        /// For people.
+        /// The name, for people.
         name: String,
-        /// What the factors multiply to.
+        /// The product of the factors.
         product: u64,
-        /// How many factors there are.
+        /// The number of factors.
         slots: usize,
     },
     /// An order of `len` things.
     Order {
-        /// For people.
+        /// The name, for people.
         name: String,
-        /// How many things there are.
+        /// The number of things.
         len: usize,
     },
     /// One of several numbers, in rising order: the next smaller and the next larger one are neighbours.
     Numbers {
-        /// For people.
+        /// The name, for people.
         name: String,
         /// In rising order.
         values: Vec<i64>,
     },
-    /// One of `len` things that have no order: all are neighbours.
+    /// One of `len` unordered things: all are neighbours.
     Choice {
-        /// For people.
+        /// The name, for people.
         name: String,
-        /// How many things there are.
+        /// The number of things.
         len: usize,
     },
 }
@@ -67,7 +67,7 @@ pub struct Point {
     pub at: Vec<Coordinate>,
 }
 
-/// The template, then the value on each axis, for example `0: 16*4*16 1>0 3`. Points that differ have different texts.
+/// The template, then the value on each axis, for example `0: 16*4*16 1>0 3`. Different points have different texts.
 impl fmt::Display for Point {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}:", self.template)?;
@@ -90,13 +90,13 @@ impl fmt::Display for Coordinate {
 
 /// Some templates, each with axes of its own.
 pub trait Space {
-    /// How many templates there are, at least one.
+    /// The number of templates, at least one.
     fn templates(&self) -> usize;
 
     /// The axes of a template.
     fn axes(&self, template: u16) -> &[Axis];
 
-    /// The point that a template was made from, which is legal. That of template 0 is where local searches start.
+    /// The point that a template was made from, which is legal. Local searches start at that of template 0.
     fn origin(&self, template: u16) -> Point;
 
     /// Why the rules refuse a point; `None` if it can be measured.

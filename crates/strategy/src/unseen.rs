@@ -4,10 +4,10 @@ use crate::space::{self, Point, Space};
 use crate::{Draw, Moves};
 use std::collections::HashSet;
 
-/// How often something random is drawn again until it is legal and new: TC's limit for children.
+/// The most random draws until one is legal and new: TC's limit for children.
 pub(crate) const TRIES: usize = 1000;
 
-/// Spaces of at most so many points are listed when random points have become hard to find.
+/// Spaces of at most this many points are listed when random unseen points have become hard to find.
 const LISTED: u128 = 1 << 16;
 
 /// Points that were seen, and a source of random ones that were not.
@@ -34,8 +34,8 @@ impl Unseen {
         !self.saw(point) && space.refusal(point).is_none()
     }
 
-    /// A random legal point that was not seen, and now is. Where [`TRIES`] draws give none, a small space is listed, so
-    /// that none is missed; in a large one walks from the origins, which are legal, are tried as often.
+    /// A random legal point that was not seen; marks it as seen. If [`TRIES`] draws find none, a small space is listed,
+    /// so that no point is missed; in a large one, as many walks from the origins, which are legal, are tried.
     pub fn draw(&mut self, space: &dyn Space, draw: &mut Draw) -> Option<Point> {
         let found = match &mut self.left {
             Some(left) => std::iter::from_fn(|| left.pop()).find(|point| !self.seen.contains(point)),

@@ -5,11 +5,11 @@ use thiserror::Error;
 
 use crate::features::Features;
 
-/// The lanes of a warp in kernels that exchange values between lanes, and where no device is at hand. Such kernels are illegal
-/// on devices with another number ([`Threads::warp`]).
+/// The warp size of kernels that exchange values between lanes, and the default if no device is at hand. Such kernels
+/// are illegal on devices with another warp size ([`Threads::warp`]).
 pub const WARP: u32 = 32;
 
-/// The bytes of the longest access of a thread: of a vector.
+/// The bytes of the longest vector access of a thread.
 pub const VECTOR_BYTES: usize = 16;
 
 /// The limits and rates of one GPU.
@@ -38,7 +38,7 @@ pub struct Device {
     pub memory: MemorySystem,
     /// The cost of launching a kernel.
     pub launch: LaunchCost,
-    /// What kernels can do; see [`Device::features`]. `None` if that follows from the compute capability.
+    /// The features of kernels; see [`Device::features`]. `None` if they follow from the compute capability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<Features>,
 }

@@ -1,10 +1,10 @@
-//! What the kernels of a device can do beyond plain arithmetic, loads and stores.
+//! Features of a device's kernels beyond plain arithmetic, loads and stores.
 
 use serde::{Deserialize, Serialize};
 
 use crate::device::{ComputeCapability, Device};
 
-/// The features of a device that rules and back ends ask for, rather than for its generation.
+/// The features of a device. Rules and back ends ask for these rather than for the device's generation.
 ///
 /// ```
 /// use warploom_target::{Device, Features};
@@ -20,7 +20,7 @@ use crate::device::{ComputeCapability, Device};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Features {
-    /// Copies from global to shared memory that end while their thread goes on.
+    /// Asynchronous copies from global to shared memory.
     pub async_copies: bool,
     /// The number of threads that exchange values through registers; 0 without such shuffles.
     pub shuffle_lanes: u32,
@@ -30,15 +30,15 @@ pub struct Features {
     pub matrix_tiles: MatrixTiles,
     /// Integers and floats of 64 bits.
     pub wide_types: bool,
-    /// Kernels whose blocks may start before the kernel before them has ended.
+    /// Programmatic dependent launch: blocks may start before the previous kernel has ended.
     pub early_launches: bool,
 }
 
-/// Who multiplies tiles of matrices together.
+/// The threads that multiply tiles of matrices together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatrixTiles {
-    /// Nobody: there are no such instructions.
+    /// None: there are no such instructions.
     None,
     /// The threads of a warp, on tiles in registers.
     Warp,
@@ -47,13 +47,13 @@ pub enum MatrixTiles {
 }
 
 impl Device {
-    /// What kernels can do: as the description says, or as its compute capability implies.
+    /// The features of kernels: as described or, by default, as the compute capability implies.
     #[inline]
     pub fn features(&self) -> Features {
         self.features.unwrap_or_else(|| self.implied_features())
     }
 
-    /// The features that the description gives, where they differ from what its compute capability implies.
+    /// The described features, if they differ from those that the compute capability implies.
     pub(crate) fn own_features(&self) -> Option<Features> {
         self.features.filter(|features| *features != self.implied_features())
     }

@@ -82,11 +82,10 @@ pub struct Kernel {
     pub reads_params: bool,
     /// The enclosing loops whose iteration it takes, numbered from the outermost.
     pub iterations: Vec<usize>,
-    /// The numbers that it takes because they follow from the sizes and strides of this program; empty if
-    /// its code is for these alone.
+    /// The scalars that follow from the sizes and strides of this program; empty if its code is specialised for these.
     pub sizes: Vec<i32>,
-    /// Whether every thread waits for the end of the launch before, ahead of all accesses to memory, in code
-    /// compiled for devices with early launches. Only such a kernel may be launched early.
+    /// Whether every thread waits for the end of the previous launch before all accesses to memory, in code compiled
+    /// for devices with early launches. Only such a kernel may be launched early.
     #[serde(default)]
     pub waits: bool,
 }

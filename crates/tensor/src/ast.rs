@@ -1,14 +1,14 @@
-//! The tree of a text: what was written, before any check of its meaning.
+//! The syntax tree of a text, before any check of its meaning.
 
 use crate::source::Span;
 use crate::types::Scalar;
 
-/// A name and where it stands.
+/// A name and its place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Name {
     /// The name itself.
     pub text: String,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -36,14 +36,14 @@ pub struct Declared {
     pub default: Option<Number>,
 }
 
-/// A number with its sign, and where it stands.
+/// A number with its sign, and its place.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Number {
     /// The number itself.
     pub value: f64,
     /// Whether it is written with a point or an exponent.
     pub is_float: bool,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -63,7 +63,7 @@ pub struct TensorType {
     pub scalar: Scalar,
     /// The sizes, in the order written.
     pub dims: Vec<Dim>,
-    /// Where the type stands.
+    /// The place of the type.
     pub span: Span,
 }
 
@@ -79,7 +79,7 @@ pub enum Dim {
 /// One statement: `type target(indices) assign value where clauses`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statement {
-    /// The type of a temporary tensor that is declared here, and where it stands.
+    /// The type of a temporary tensor that is declared here, and its place.
     pub ty: Option<(Scalar, Span)>,
     /// The tensor that is written.
     pub target: Name,
@@ -89,11 +89,11 @@ pub struct Statement {
     pub assign: Assign,
     /// The right side.
     pub value: Expr,
-    /// A library call that computes the same; it is kept and has no effect.
+    /// A library call that computes the same; it is parsed and ignored.
     pub equivalent: Option<(Name, Vec<Expr>)>,
     /// The clauses after `where`.
     pub clauses: Vec<Clause>,
-    /// Where the operator of the assignment stands.
+    /// The place of the assignment operator.
     pub assign_span: Span,
 }
 
@@ -140,19 +140,19 @@ pub enum Clause {
     Let {
         /// The name.
         name: Name,
-        /// What it stands for.
+        /// The expression that it names.
         value: Expr,
     },
     /// `exists value`: reads that take part in range inference and compute nothing.
     Exists(Expr),
 }
 
-/// An expression and where it stands.
+/// An expression and its place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of the expression.
     pub kind: ExprKind,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -210,7 +210,7 @@ pub enum Binary {
 }
 
 impl Binary {
-    /// How it is written.
+    /// The notation of the operator.
     pub fn symbol(self) -> &'static str {
         match self {
             Binary::Or => "||",
@@ -231,7 +231,7 @@ impl Binary {
         }
     }
 
-    /// How tightly it binds: 1 for `||` up to 5 for `*`; 7 for calls.
+    /// The precedence: 1 for `||` up to 5 for `*`; 7 for calls.
     pub(crate) fn level(self) -> u8 {
         match self {
             Binary::Or => 1,
@@ -250,7 +250,7 @@ impl Binary {
 }
 
 impl Assign {
-    /// How it is written.
+    /// The notation of the operator.
     pub fn symbol(self) -> &'static str {
         match self {
             Assign::Set => "=",
@@ -266,7 +266,7 @@ impl Assign {
 }
 
 impl Reduction {
-    /// How it is written, without `!`.
+    /// The notation of the operator, without `!`.
     pub fn symbol(self) -> &'static str {
         match self {
             Reduction::Sum => "+=",

@@ -56,7 +56,7 @@ const SUPPORTED: [(&str, usize); 45] = [
     ("trunc", 1),
 ];
 
-/// The functions that the notation has and that are not computed; sorted.
+/// The functions of the notation that are not computed; sorted.
 const KNOWN: [&str; 21] = [
     "copysign",
     "cospi",
@@ -81,7 +81,7 @@ const KNOWN: [&str; 21] = [
     "y1",
 ];
 
-/// The functions that are computed in `double` too: what the language has, and formulas of arithmetic and square roots;
+/// The functions that are computed in `double` too: those of the language, and formulas of arithmetic and square roots;
 /// sorted.
 const DOUBLE: [&str; 26] = [
     "ceil", "cos", "exp", "fabs", "fdim", "fdivide", "floor", "fma", "fmax", "fmaxf", "fmin", "fminf",

@@ -1,4 +1,4 @@
-//! What can be checked without sizes: names, ranks, types and reductions.
+//! Checks that do not need sizes: names, ranks, types and reductions.
 
 mod expr;
 mod kind;
@@ -26,7 +26,7 @@ pub(crate) struct Checked {
     pub names: Names,
     /// The reduction variables of each statement, in order of appearance.
     pub reduced: Vec<Vec<String>>,
-    /// What each statement stores.
+    /// How each statement stores its value.
     pub stored: Vec<Stored>,
     /// The integer scalars that ranges or indices depend on, in the order of the parameters.
     pub specialised: Vec<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Stored {
     pub widened: bool,
     /// Whether a later statement may give the value another type: it is made of literals and integers.
     pub open: bool,
-    /// Whether it gives such an earlier value its type.
+    /// Whether this value determines the type of an earlier open one.
     pub settles: bool,
 }
 
@@ -69,7 +69,7 @@ struct Checker<'a> {
     fixed: HashSet<String>,
 }
 
-/// What an expression may use, beside numbers, sizes and scalars.
+/// The names that an expression may use, besides numbers, sizes and scalars.
 struct Scope<'a> {
     lets: Lets<'a>,
     /// The type and the indices of each let that is visible.
@@ -167,7 +167,7 @@ impl<'a> Checker<'a> {
         self.few(indices.len(), target);
     }
 
-    /// Checks the clauses in order; a let is visible in those after it and on the right side.
+    /// Checks the clauses in order; a let is visible in later clauses and on the right side.
     fn clauses(&mut self, scope: &mut Scope<'a>) {
         let (mut ranged, mut named) = (HashSet::new(), HashSet::new());
         for clause in &scope.statement.clauses {
@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
         expr.operands().iter().find_map(|operand| self.first_read(operand, lets))
     }
 
-    /// Notes the scalars that an index or a bound depends on.
+    /// Records the scalars that an index or a bound depends on.
     fn fix(&mut self, expr: &'a Expr, lets: &Lets<'a>) {
         let (mut open, mut seen) = (vec![expr], HashSet::new());
         while let Some(expr) = open.pop() {
@@ -247,15 +247,15 @@ impl<'a> Checker<'a> {
                     _ => {}
                 }
             }
-            // What a read inside an index loads is no part of the index arithmetic; its own
-            // indices are visited when that read is checked.
+            // Loads inside an index are not part of the index arithmetic; their own indices are visited when the load
+            // is checked.
             if !matches!(expr.kind, ExprKind::Call(..)) {
                 open.extend(expr.operands());
             }
         }
     }
 
-    /// Checks the type of what is stored and notes the type of the target.
+    /// Checks the type of the stored value and records the type of the target.
     fn stored(&mut self, statement: &'a Statement, value: Option<Kind<'a>>) -> Stored {
         let name = statement.target.text.as_str();
         let before = self.types.get(name).copied();
@@ -284,7 +284,7 @@ impl<'a> Checker<'a> {
             }),
         };
         self.narrowing(statement, declared, met.alone(), value.alone());
-        // A literal that is stored takes the type of the next statement that writes the tensor, unless it is read before.
+        // A stored literal takes the type of the next statement that writes the tensor, unless it is read before.
         let kind = match (declared, statement.assign) {
             (Some(declared), _) => Kind::Is(declared),
             (None, Assign::Set) => met,
@@ -337,7 +337,7 @@ impl<'a> Checker<'a> {
         if reduced.len() + left.len() > MAX_INDICES {
             self.few(MAX_INDICES + 1, &statement.target);
         }
-        // In an expression with a mistake, a name may be an index by that mistake only.
+        // In an expression with a mistake, a name may look like an index only because of that mistake.
         if let (Assign::Set, Some(variable), true) = (statement.assign, reduced.first(), sound) {
             let fault = Fault::Unreduced { variable: variable.clone() };
             self.mistakes.add(statement.assign_span, fault);
@@ -345,7 +345,7 @@ impl<'a> Checker<'a> {
         reduced
     }
 
-    /// Checks that results are written and everything else is read, and that literals fit.
+    /// Checks that results are written and all other tensors are read, and that literals fit.
     fn uses(&mut self) {
         for statement in &self.def.statements {
             if let Some(kind) = self.types.get(statement.target.text.as_str()).copied() {
@@ -383,7 +383,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The type that a tensor is declared with: as a parameter, as a result, or where it is written first.
+/// The declared type of a tensor: as a parameter, as a result, or where it is written first.
 pub(crate) fn declared_type(def: &Def, names: &Names, name: &str) -> Option<Type> {
     if let Some(ty) = names.temporaries.get(name) {
         return Some(*ty);

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a text or with the sizes given for it.
+//! All possible mistakes in a text or in the sizes given for it.
 
 use std::fmt;
 
@@ -201,9 +201,9 @@ pub enum Fault {
 /// A mistake and its place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Mistake {
-    /// What is wrong.
+    /// The mistake.
     pub fault: Fault,
-    /// Where.
+    /// Its place.
     pub span: Span,
 }
 
@@ -215,7 +215,7 @@ impl Mistake {
 
 /// All mistakes of a text, in order of their places; never empty.
 ///
-/// Its text has a paragraph for each: file, line and column, the sentence, the line and a caret.
+/// The text has a paragraph per mistake: file, line and column, the sentence, the line and a caret.
 #[derive(Clone)]
 pub struct Errors {
     source: Source,

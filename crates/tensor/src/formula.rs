@@ -91,7 +91,7 @@ impl Formula {
         Formula::of(vec![atom], 1)
     }
 
-    /// The atom, if the formula is nothing else.
+    /// The atom, if the formula is a single atom.
     fn single(&self) -> Option<&Atom> {
         match self.terms.iter().next() {
             Some((product, 1)) if self.terms.len() == 1 && product.len() == 1 => product.first(),
@@ -157,7 +157,7 @@ impl Formula {
         Some(sum)
     }
 
-    /// How long the formula is, in atoms.
+    /// The length of the formula, in atoms.
     pub fn length(&self) -> usize {
         self.terms.keys().map(|product| 1 + product.iter().map(Atom::length).sum::<usize>()).sum()
     }
@@ -192,8 +192,8 @@ impl Formula {
     }
 }
 
-/// The operands of a minimum or maximum of two formulas, which may be such themselves. Of two that
-/// differ by a number, the one that wins stays.
+/// The operands of a minimum or maximum of two formulas, with nested ones flattened. Of two that differ by a number,
+/// only the one that wins is kept.
 fn extremes(
     a: &Formula,
     b: &Formula,

@@ -1,4 +1,4 @@
-//! From text to tokens.
+//! Splits text into tokens.
 
 use crate::error::{Fault, Mistakes};
 use crate::source::{Source, Span};
@@ -6,7 +6,7 @@ use crate::source::{Source, Span};
 /// The most characters of a name.
 pub(crate) const MAX_NAME: usize = 100;
 
-/// A token and where it stands.
+/// A token and its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub kind: Kind,
@@ -29,7 +29,7 @@ const SYMBOLS: [&str; 29] = [
     "?", "<", ">", "=", "+", "-", "*", "/", "%", "!", ".",
 ];
 
-/// All tokens of a text; an `End` is last. Reports what is no token.
+/// All tokens of a text; the last one is `End`. Reports invalid characters.
 pub(crate) fn tokens(source: &Source, mistakes: &mut Mistakes) -> Vec<Token> {
     let mut lexer = Lexer { text: &source.text, at: 0, tokens: Vec::new() };
     while !mistakes.is_full() && lexer.skip_blanks() {
@@ -119,7 +119,7 @@ impl Lexer<'_> {
     }
 
     fn number(&mut self) -> Result<(), (Span, Fault)> {
-        // The size of a dimension, `A.1`, is followed by no fraction.
+        // The size of a dimension, `A.1`, has no fraction.
         let integer_only = self
             .tokens
             .last()
@@ -161,7 +161,7 @@ impl Lexer<'_> {
 
     fn symbol(&mut self) -> Result<(), (Span, Fault)> {
         let rest = self.rest();
-        // As it is printed in the paper.
+        // The arrow as printed in the paper.
         if rest.starts_with('→') {
             self.push(Kind::Symbol("->"), '→'.len_utf8());
             return Ok(());

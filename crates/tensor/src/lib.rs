@@ -1,9 +1,9 @@
 //! Tensor Comprehensions as pipelines.
 //!
-//! A text in the notation of Tensor Comprehensions says what the elements of tensors are, and the
-//! ranges of its indices follow from the shapes of what it reads. [`parse`] reads a text,
-//! [`Program::define`] chooses a definition, and [`Definition::realise`] makes a
-//! [`Pipeline`](warploom_lang::Pipeline) out of it, with the boxes of its inputs and outputs.
+//! A text in the notation of Tensor Comprehensions defines the elements of tensors. The ranges of its indices follow
+//! from the shapes of the tensors that it reads. [`parse`] reads a text, [`Program::define`] chooses a definition, and
+//! [`Definition::realise`] makes a [`Pipeline`](warploom_lang::Pipeline) out of it, with the boxes of its inputs and
+//! outputs.
 //!
 //! ```
 //! let text = "
@@ -26,10 +26,11 @@
 //! | --- | --- |
 //! | `lexer`, `parser`, [`ast`], `print` | text to tree and back |
 //! | [`types`], `builtins` | scalar types and functions |
-//! | `names`, `check` | what names stand for; ranks, types and reductions |
+//! | `names`, `check` | the meaning of names; ranks, types and reductions |
 //! | `formula`, `linear`, `ranges` | formulas of sizes, index expressions, range inference |
 //! | `lower` | tree and ranges to a pipeline |
-//! | [`error`] | every mistake, with a remedy |
+//! | `program` | programs and definitions, as users see them |
+//! | `source`, [`error`] | places in a text; every mistake, with a remedy |
 pub mod ast;
 mod builtins;
 mod check;

@@ -7,7 +7,7 @@ use crate::formula::{Formula, Numbers};
 use crate::names::{Lets, Meaning, Names};
 use crate::types::Scalar;
 
-/// Formulas longer than this are given up, so that no text makes them grow without limit.
+/// Longer formulas are given up, so that no text makes them grow without limit.
 pub(crate) const MAX_LENGTH: usize = 64;
 
 /// A linear form over indices.
@@ -17,7 +17,7 @@ pub(crate) struct Linear {
     pub terms: BTreeMap<String, Formula>,
 }
 
-/// What an index expression is to range inference.
+/// The form of an index expression in range inference.
 #[derive(Clone, Debug)]
 pub(crate) enum Form {
     Linear(Linear),
@@ -79,7 +79,7 @@ impl Linear {
 pub(crate) struct Forms<'a> {
     pub names: &'a Names,
     pub lets: &'a Lets<'a>,
-    /// Whether a name is a scalar of type `int32` or `int64`. Narrower ones would wrap on their own.
+    /// Whether a name is a scalar of type `int32` or `int64`. Narrower scalars would wrap on their own.
     pub is_integer: &'a dyn Fn(&str) -> bool,
     /// The size of a dimension of a tensor that has a value.
     pub size: &'a dyn Fn(&str, usize) -> Option<Formula>,

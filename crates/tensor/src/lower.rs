@@ -1,4 +1,4 @@
-//! From a checked definition with ranges to a pipeline.
+//! Lowers a checked definition with ranges to a pipeline.
 //!
 //! The notation is row-major and Warploom's first index is the fastest, so all index lists are
 //! reversed. Every statement makes a new version of its tensor; readers see the version before
@@ -50,8 +50,8 @@ struct Version {
 enum Values {
     Input(Input),
     Param(Param),
-    /// A Func over these variables, in the notation's order. `start` is the value of a Func that has
-    /// no updates. A Func that has some holds floats of 16 bits as `f32`, which its readers round.
+    /// A Func over these variables, in the notation's order. `start` is the value of a Func without updates. A Func
+    /// with updates holds floats of 16 bits as `f32`, which its readers round.
     Func {
         func: Func,
         vars: Vec<Var>,
@@ -66,7 +66,7 @@ struct Lowering<'a> {
     /// The inputs, by the positions of their parameters; `None` for scalars.
     inputs: Vec<Option<Input>>,
     scalars: HashMap<String, Param>,
-    /// How many Funcs have each name.
+    /// The number of Funcs with each name.
     named: HashMap<String, usize>,
     /// The gathers of the current statement, by the ends of their texts.
     gathers: HashMap<(u32, u32), Func>,
@@ -139,7 +139,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Gives literals that an update starts from the type of the tensor.
+    /// Converts the literals that an update starts from to the type of the tensor.
     fn settle(&mut self, name: &str, Stored { ty, settles, .. }: Stored) {
         let version = self.versions.get(name).filter(|version| settles && version.ty != ty);
         let values = version.map(|version| &version.values);
@@ -310,7 +310,7 @@ impl<'a> Lowering<'a> {
         self.expr(&statement.value, &scope)
     }
 
-    /// Adds the values of the lets to what the names of a statement stand for.
+    /// Adds the values of the lets to the scope of a statement.
     fn with_lets<'s>(&mut self, mut scope: Scope<'s>) -> Result<Scope<'s>, Mistake> {
         for value in &scope.lets.values {
             let value = self.expr(value, &scope)?;
@@ -331,8 +331,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The Func of a result. What is reduced or read elsewhere stays an inner Func, which the output
-    /// copies, so that its readers can be fused with it.
+    /// The Func of a result. A tensor that is reduced or read elsewhere stays an inner Func, which the output copies,
+    /// so that its readers can be fused with it.
     fn output(&mut self, name: &str) -> Option<Func> {
         let version = self.versions.get(name)?;
         let Values::Func { func: found, vars, start } = &version.values else { return None };

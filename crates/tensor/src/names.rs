@@ -1,4 +1,4 @@
-//! What the names of a definition stand for.
+//! The names of a definition and their meaning.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -20,9 +20,9 @@ pub(crate) struct Names {
     pub params: HashMap<String, usize>,
     /// Each result's position.
     pub results: HashMap<String, usize>,
-    /// The rank of every tensor and scalar: parameters, results and what statements write.
+    /// The rank of every tensor and scalar: parameters, results and the targets of statements.
     pub ranks: HashMap<String, usize>,
-    /// The types of the temporary tensors that are declared with one.
+    /// The declared types of temporary tensors.
     pub temporaries: HashMap<String, Type>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct SizeAt {
     pub span: Span,
 }
 
-/// What a name in a statement stands for.
+/// The meaning of a name in a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Meaning {
     /// The let with this number.
@@ -83,7 +83,7 @@ impl Names {
         rank == Some(0) && self.params.contains_key(name) && !self.results.contains_key(name)
     }
 
-    /// Whether an expression depends on what is loaded from a tensor.
+    /// Whether an expression depends on values loaded from a tensor.
     pub fn loads(&self, lets: &Lets<'_>, expr: &Expr) -> bool {
         let (mut open, mut seen) = (vec![expr], HashSet::new());
         while let Some(expr) = open.pop() {
@@ -121,13 +121,12 @@ impl Names {
         found
     }
 
-    /// The name of a parameter in the pipeline. The old values of one that is a result too go by
-    /// another name than the result.
+    /// The name of a parameter in the pipeline. If the parameter is also a result, its old values have another name.
     pub fn outside(&self, param: &str) -> String {
         if self.results.contains_key(param) { format!("{param}_in") } else { param.to_string() }
     }
 
-    /// What a name already is, if it cannot be given to something else.
+    /// What kind of item has this name already, if any.
     pub fn taken(&self, name: &str) -> Option<&'static str> {
         match name {
             _ if self.sizes.contains_key(name) => Some("a size"),
@@ -171,7 +170,7 @@ impl Names {
         names
     }
 
-    /// Notes the type that a statement gives to the temporary tensor that it writes first.
+    /// Records the type that a statement gives to the temporary tensor that it writes first.
     fn declare(&mut self, statement: &Statement, mistakes: &mut Mistakes) {
         let Some((scalar, span)) = statement.ty else { return };
         let name = &statement.target.text;
@@ -210,7 +209,7 @@ impl Names {
     }
 }
 
-/// The default of a scalar parameter, if its type has it.
+/// The default of a scalar parameter, if its type can represent it.
 pub(crate) fn default_value(declared: &Declared) -> Option<Value> {
     let (number, ty) = (declared.default?, element_type(declared));
     let value = Value::from_number(ty, number.value).filter(|value| value.as_f64().is_finite());

@@ -1,4 +1,4 @@
-//! From tokens to the tree, by recursive descent.
+//! Parses tokens into the tree, by recursive descent.
 
 mod expr;
 
@@ -27,7 +27,7 @@ pub(crate) fn is_keyword(word: &str) -> bool {
 /// A mistake, boxed because results are moved often.
 type Parsed<T> = Result<T, Box<Mistake>>;
 
-/// The definitions of a text. After a mistake, reading goes on at the next `def`.
+/// The definitions of a text. After a mistake, parsing continues at the next `def`.
 pub(crate) fn definitions(source: &Source, mistakes: &mut Mistakes) -> Vec<Def> {
     let tokens = tokens(source, mistakes);
     if !mistakes.is_empty() {
@@ -139,7 +139,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Items between parentheses, separated by commas.
+    /// Items in parentheses, separated by commas.
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         self.expect("(", "add the list in parentheses")?;
         let mut items = Vec::new();

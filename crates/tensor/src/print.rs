@@ -1,4 +1,4 @@
-//! The tree as text again.
+//! Prints the tree as text.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -99,7 +99,7 @@ fn listed<T: Display>(items: &[T]) -> String {
     texts.join(", ")
 }
 
-/// How tightly an expression holds together: 0 for a choice, 7 for what needs no parentheses.
+/// The precedence of an expression: 0 for a choice, 7 for expressions that never need parentheses.
 fn level(expr: &Expr) -> u8 {
     match &expr.kind {
         ExprKind::Select(_) => 0,
@@ -109,7 +109,7 @@ fn level(expr: &Expr) -> u8 {
     }
 }
 
-/// Prints an expression, in parentheses if it holds together less than `least`.
+/// Prints an expression, in parentheses if its precedence is below `least`.
 fn print(expr: &Expr, least: u8, f: &mut Formatter<'_>) -> fmt::Result {
     if level(expr) < least {
         f.write_char('(')?;

@@ -52,7 +52,7 @@ pub fn parse(file_name: &str, text: &str) -> Result<Program, Errors> {
     Ok(Program { source, defs: checked })
 }
 
-/// Reads a text as trees, without any check of what they mean.
+/// Parses a text into trees, without checking their meaning.
 ///
 /// # Errors
 /// All mistakes in the syntax.
@@ -151,7 +151,7 @@ impl Definition {
         &self.checked.def.name.text
     }
 
-    /// What was written.
+    /// The tree of the definition.
     pub fn tree(&self) -> &Def {
         &self.checked.def
     }
@@ -161,8 +161,8 @@ impl Definition {
         self.checked.def.to_string()
     }
 
-    /// The names that need a number before there is a pipeline: sizes in order of appearance, then
-    /// the integer scalars that ranges or indices depend on.
+    /// The names that need a number to make a pipeline: sizes in order of appearance, then the integer scalars that
+    /// ranges or indices depend on.
     ///
     /// ```
     /// let text = "def shift(float(N) A, int32 by, float c) -> (B) { B(i) = c * A(i + by) where i in 0:4 }";
@@ -175,7 +175,7 @@ impl Definition {
         sizes.map(String::as_str).collect()
     }
 
-    /// The default of one of [`Definition::sizes`], which a caller need not give then.
+    /// The default of one of [`Definition::sizes`], which a caller may then omit.
     ///
     /// ```
     /// let text = "def shift(float(N) A, int32 by = 2) -> (B) { B(i) = A(i + by) where i in 0:N - by }";
@@ -282,9 +282,9 @@ impl Definition {
     /// The pipeline, and a request with the boxes of all inputs and outputs and the scalars that
     /// sizes depend on. Other scalars remain to be given with [`Realisation::param`].
     ///
-    /// The pipeline holds sizes as formulas, so the same one serves other sizes, as long as no sign
-    /// or guard turns out differently. Index lists are reversed: the last index of the notation, which
-    /// is the fastest in memory, is the first of an input or output.
+    /// The pipeline contains sizes as formulas, so the same one serves other sizes, as long as no sign or guard
+    /// changes. Index lists are reversed: the last index of the notation, which is the fastest in memory, is the first
+    /// of an input or output.
     ///
     /// # Errors
     /// Sizes that are missing or unknown, ranges that do not follow from the reads, are empty or do
@@ -406,7 +406,7 @@ impl Definition {
     }
 }
 
-/// The size of one dimension of a tensor that is given.
+/// The size of one dimension of a given tensor.
 #[derive(Clone, Copy)]
 struct Extent<'a> {
     tensor: &'a str,
@@ -415,7 +415,7 @@ struct Extent<'a> {
 }
 
 impl<'a> Extent<'a> {
-    /// Compares the size with what is declared and with other dimensions of the same name.
+    /// Compares the size with its declaration and with other dimensions of the same name.
     fn fits(self, declared: &'a Dim, found: &mut HashMap<&'a str, Extent<'a>>) -> Result<(), Mistake> {
         let Extent { tensor, dimension, size } = self;
         match declared {

@@ -1,9 +1,8 @@
-//! Range inference: from the shapes of what a statement reads to the ranges of its indices.
+//! Range inference: from the shapes of a statement's operands to the ranges of its indices.
 //!
-//! Ranges are solved in rounds. A round takes every index that is alone in some constraints and
-//! gives it the largest interval on which these hold; then the solved indices are replaced in all
-//! other constraints so that these hold for all their values. There is no search among
-//! alternatives, so the order of indices has no effect.
+//! Ranges are solved in rounds. A round takes every index that is alone in some constraints and gives it the largest
+//! interval on which these hold; then the solved indices are eliminated from all other constraints so that these hold
+//! for all their values. There is no search among alternatives, so the order of indices has no effect.
 
 mod statement;
 
@@ -48,7 +47,7 @@ pub(crate) struct Ranges {
     pub clamped: Clamped,
 }
 
-/// The shapes of everything that has a value.
+/// The shapes of all tensors that have a value.
 pub(crate) type Shapes = HashMap<String, Vec<Interval>>;
 
 /// The ranges of all statements.
@@ -59,15 +58,15 @@ pub(crate) struct Inferred {
     pub shapes: Shapes,
 }
 
-/// Infers the ranges of all statements at some sizes. The sizes decide signs and what is empty; the
-/// ranges themselves are formulas. Reports the mistakes of all statements.
+/// Infers the ranges of all statements at some sizes. The sizes decide signs and emptiness; the ranges themselves are
+/// formulas. Reports the mistakes of all statements.
 pub(crate) fn infer(checked: &Checked, numbers: &Numbers, mistakes: &mut Mistakes) -> Inferred {
     let mut inferred = Inferred::default();
     for param in &checked.def.params {
         inferred.shapes.insert(param.name.text.clone(), declared_shape(&param.ty));
     }
     let next = next_writes(&checked.def.statements);
-    // What reads a tensor without a range has none to go by, so its mistakes are mere consequences.
+    // A statement that reads a tensor without a range has no basis, so its mistakes are mere consequences.
     let mut failed: HashSet<&str> = HashSet::new();
     for (number, statement) in checked.def.statements.iter().enumerate() {
         let target = statement.target.text.as_str();
@@ -190,7 +189,7 @@ fn shown(shape: &[Interval], numbers: &Numbers) -> String {
     shape.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Checks that results have the shapes that they are declared with.
+/// Checks that results have their declared shapes.
 fn check_results(checked: &Checked, numbers: &Numbers, shapes: &Shapes, mistakes: &mut Mistakes) {
     for result in &checked.def.results {
         let (Some(ty), Some(inferred)) = (&result.ty, shapes.get(&result.name.text)) else { continue };

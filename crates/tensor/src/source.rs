@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use warploom_lang::visible;
 
-/// A part of a text, in bytes. All spans compare equal, so that two trees are equal if they say the
-/// same, wherever it stands.
+/// A part of a text, in bytes. All spans compare equal, so that two trees are equal if they mean the same, wherever
+/// they stand.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
     /// The first byte.

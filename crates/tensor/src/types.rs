@@ -1,4 +1,4 @@
-//! The scalar types of the notation, and those that Warploom computes with.
+//! The scalar types of the notation, and the types of the language that represent them.
 //!
 //! `bfloat16` is not in the notation of the paper.
 

@@ -77,7 +77,7 @@ pub fn autotune(
     Ok(Autotuned { tuned, weights: run.weights, iterations: run.finished })
 }
 
-/// The key of a run that measures so many schedules per iteration: everything that determines which candidates it tries.
+/// The key of a run with `samples` schedules per iteration: everything that determines which candidates it tries.
 pub(crate) fn key(
     model: &dyn CostModel,
     options: &search::Options,
@@ -89,8 +89,8 @@ pub(crate) fn key(
     format!("{model} {retrains} {measured} {seed} {beam} {passes} {samples} {sampling} {freezing}")
 }
 
-/// What an iteration may try, the most promising first: the neighbours of the fastest schedules so far, given with their
-/// times, and what a search finds. The first iteration may try the default schedule too.
+/// The proposals of an iteration, the most promising first: the neighbours of the fastest schedules so far, given with
+/// their times, and the results of a search. The first iteration also proposes the default schedule.
 pub(crate) fn proposals(
     session: &Session<'_, '_>,
     model: &dyn CostModel,
@@ -216,8 +216,7 @@ impl Run<'_, '_> {
         session.measure(samples, false)
     }
 
-    /// The fastest schedules from before the current iteration with their times, so that a resumed run selects the same
-    /// ones.
+    /// The fastest schedules from before the current iteration, with their times. A resumed run selects the same ones.
     fn fastest(&self, session: &mut Session<'_, '_>) -> Result<Vec<(Schedule, f64)>, TuneError> {
         let best = session.records().best(session.id, usize::MAX)?;
         let before = best.into_iter().filter(|trial| trial.id <= self.last_trial);

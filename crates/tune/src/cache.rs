@@ -153,7 +153,7 @@ impl Cache {
         self.folder.join(format!("{key:032x}.{EXTENSION}"))
     }
 
-    /// Whether only this user can have written to the folder. If not, warns once per process.
+    /// Whether only this user can have written to the folder. Otherwise warns once per process.
     fn is_private(&self) -> bool {
         static SAID: Once = Once::new();
         let Ok(about) = fs::metadata(&self.folder) else { return false };

@@ -1,6 +1,6 @@
 //! Compares strategies: the best time so far after a number of trials, over several seeds.
 //!
-//! This is data and arithmetic alone: where the times come from, from runs on a GPU or from recorded ones, does not matter.
+//! It contains data and arithmetic alone: the times may come from runs on a GPU or from recorded ones.
 //!
 //! ```
 //! use warploom_tune::compare::{Comparison, Curve};
@@ -45,7 +45,7 @@ pub struct Subject {
     /// The best time of all points of the space in microseconds, if all of them were measured.
     #[serde(default)]
     pub optimum_us: Option<f64>,
-    /// What it takes to tell the two best strategies apart at the end.
+    /// The seeds that would tell the two best strategies apart at the end.
     #[serde(default)]
     pub apart: Option<Apart>,
     /// The strategies, in the order in which they were added.
@@ -64,8 +64,8 @@ pub struct Compared {
 }
 
 impl Comparison {
-    /// The numbers of trials after which strategies are compared: 25, 50, 100, 200, 500 and 1,000, as far as runs go; fewer
-    /// trials than 25 are compared at their end.
+    /// The numbers of trials after which strategies are compared: 25, 50, 100, 200, 500 and 1,000, up to the length of
+    /// runs. Runs of fewer than 25 trials are compared at their end.
     pub fn steps(&self) -> Vec<usize> {
         let steps: Vec<usize> = STEPS.into_iter().filter(|step| *step <= self.trials).collect();
         if steps.is_empty() { vec![self.trials] } else { steps }
@@ -85,7 +85,7 @@ impl Comparison {
         subject.apart = Apart::of(subject, trials);
     }
 
-    /// Says which time is the best that there is on a subject, in microseconds.
+    /// Sets the best possible time on a subject, in microseconds.
     pub fn set_optimum(&mut self, subject: &str, best_us: f64) {
         self.subject(subject).optimum_us = Some(best_us);
     }
@@ -107,8 +107,8 @@ impl Comparison {
         names
     }
 
-    /// For each subject where both have valid times after so many trials: the mean time of `than` divided by that of the
-    /// strategy. Above 1, the strategy is better.
+    /// For each subject where both have valid times after `trials` trials: the mean time of `than` divided by that of
+    /// the strategy. Above 1, the strategy is better.
     pub fn speeds(&self, strategy: &str, than: &str, trials: usize) -> Vec<f64> {
         let of = |subject: &Subject, name: &str| subject.get(name)?.after(trials).mean_us;
         let speed = |subject: &Subject| Some(of(subject, than)? / of(subject, strategy)?);
@@ -124,12 +124,12 @@ impl Subject {
 }
 
 impl Compared {
-    /// The best time after so many trials, over all runs.
+    /// The best time after `trials` trials, over all runs.
     pub fn after(&self, trials: usize) -> Mean {
         Mean::of(&self.runs, trials)
     }
 
-    /// The mean wherever a run improves, in order, from where on all runs have a valid time.
+    /// The mean after each improvement of a run, in order, from the trial on at which all runs have a valid time.
     pub fn means(&self) -> Vec<Mean> {
         let mut changes: Vec<usize> =
             self.runs.iter().flat_map(|run| run.improved_at.iter().copied()).collect();
@@ -140,7 +140,7 @@ impl Compared {
     }
 }
 
-/// The entry that is wanted, which is added if it is missing.
+/// The wanted entry, which is added if it is missing.
 fn entry<T>(all: &mut Vec<T>, is_wanted: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
     let place = all.iter().position(is_wanted).unwrap_or_else(|| {
         all.push(new());

@@ -22,17 +22,17 @@ pub use text::{amount, microseconds};
 /// [`Display`](std::fmt::Display) draws them as loop nests.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Explanation {
-    /// What predicted the times.
+    /// The model that predicted the times.
     #[serde(flatten)]
     pub basis: Basis,
     /// Predicted time of all kernels together, in microseconds.
     pub predicted_us: f64,
-    /// The measured time lies above this for all but one of twenty pipelines; `None` if the errors of the model are not
-    /// known.
+    /// The lower end of the range: the measured time lies above it for all but one of twenty pipelines. `None` if the
+    /// errors of the model are not known.
     pub predicted_us_low: Option<f64>,
-    /// The measured time lies below this for all but one of twenty pipelines.
+    /// The upper end: the measured time lies below it for all but one of twenty pipelines.
     pub predicted_us_high: Option<f64>,
-    /// The kernel that takes most of that time and leaves most of the device idle, if there is one.
+    /// The kernel that dominates the time and leaves most of the device idle, if there is one.
     pub idle: Option<Idle>,
     /// The kernels in launch order.
     pub kernels: Vec<KernelExplanation>,
@@ -52,7 +52,7 @@ pub struct KernelExplanation {
     pub block: String,
     /// The loops around the blocks: those over launches, then the blocks along each tile.
     pub loops: Vec<Loop>,
-    /// Numbers that the schedule gives for the kernel, by their words.
+    /// Numbers that the schedule sets for the kernel, by keyword.
     #[serde(serialize_with = "as_map")]
     pub numbers: Vec<(&'static str, u32)>,
     /// Threads per block.
@@ -65,7 +65,7 @@ pub struct KernelExplanation {
     pub blocks_per_sm: u32,
     /// Number of threads, over all blocks, that have work in the longest-running stage.
     pub working_threads: u64,
-    /// The serial work of each such thread in that stage; `None` if the stage has no reduction.
+    /// The serial work of each of these threads in that stage; `None` if the stage has no reduction.
     pub serial: Option<Serial>,
     /// Predicted time of all launches, in microseconds.
     pub predicted_us: f64,
@@ -75,9 +75,9 @@ pub struct KernelExplanation {
     pub read_bytes: f64,
     /// Distinct bytes of global memory that each launch writes, over all launches.
     pub written_bytes: f64,
-    /// What limits its speed; `None` if it computes nothing or the model does not say.
+    /// The bottleneck of the kernel; `None` if it computes nothing or the model does not say.
     pub bottleneck: Option<Bottleneck>,
-    /// What a block executes, in order.
+    /// The lines of a block, in execution order.
     pub lines: Vec<Line>,
 }
 
@@ -91,7 +91,7 @@ pub struct Line {
     /// How threads are mapped: `threads x 64, y 4`, `flat`, `in each thread`, `inline`; for a loop,
     /// its iteration count.
     pub how: String,
-    /// Every loop of the line, outermost first: the threads, then what each thread repeats.
+    /// Every loop of the line, outermost first: the threads, then the loops inside each thread.
     pub loops: Vec<Loop>,
     /// Where its points are stored; `None` for loops and inlined stages.
     pub memory: Option<Memory>,
@@ -102,11 +102,11 @@ pub struct Line {
     pub per_point: Option<f64>,
     /// The stage whose points compute it, for the same stages.
     pub consumer: Option<String>,
-    /// The bytes that it moves; `None` for loops and inlined stages, whose accesses are the consumer's.
+    /// The bytes that it moves; `None` for loops and inlined stages, whose accesses belong to the consumer.
     pub traffic: Option<Traffic>,
     /// Parts of the predicted time; they overlap.
     pub terms: Vec<TimeOf>,
-    /// The statements of the kernel that it becomes.
+    /// The statements of the kernel that the line is lowered to.
     #[serde(skip)]
     pub place: Option<Place>,
 }
@@ -170,7 +170,7 @@ impl Explanation {
         }
     }
 
-    /// The times between which the measured time lies for nine of ten pipelines; `None` if the errors of the model are not
+    /// The range in which the measured time lies for nine of ten pipelines; `None` if the errors of the model are not
     /// known.
     pub fn range(&self) -> Option<Range> {
         Some(Range { low_us: self.predicted_us_low?, high_us: self.predicted_us_high? })
@@ -183,7 +183,7 @@ struct Explainer<'a> {
     dag: &'a Dag,
     model: &'a dyn CostModel,
     plan: &'a Plan,
-    /// Those of each kernel, in order.
+    /// The features of each kernel, in order.
     features: Vec<KernelFeatures>,
 }
 

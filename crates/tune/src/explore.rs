@@ -1,11 +1,11 @@
-//! Lets a strategy choose what is measured.
+//! Lets a strategy choose the schedules to measure.
 //!
-//! A [strategy](warploom_strategy::Strategy) asks for points of a [space](warploom_search::points) whose templates are the
-//! structures of some schedules: the default one, those that are given, and the best that a search finds. Points are measured as
-//! in all tuning, and the strategy is told their times.
+//! A [strategy](warploom_strategy::Strategy) asks for points of a [space](warploom_search::points). The templates of
+//! the space are the structures of some schedules: the default one, the given ones, and the best of a search. Points
+//! are measured as in all tuning, and the strategy is told their times.
 //!
-//! Every step of a run is recorded. The same run, when it is started again, asks the strategy again and answers from the
-//! records, until it is where it was; so strategies need not be stored.
+//! Every step of a run is recorded. When the same run is started again, it asks the strategy again and answers from the
+//! records until it has caught up; so strategies need not be stored.
 
 mod count;
 mod model;
@@ -30,14 +30,14 @@ use crate::worker::Bench;
 pub(crate) use self::count::Count;
 pub(crate) use self::model_fixed::Built;
 
-/// The name of the strategy that does what [`autotune`](crate::autotune::autotune()) does without training. It is not bound to
-/// templates, and knows nothing but the trials of its own run.
+/// The name of the strategy that iterates like [`autotune`](crate::autotune::autotune()) without training. It is not
+/// bound to templates, and knows only the trials of its own run.
 pub const MODEL: &str = "model";
 
 /// The name of the strategy that ranks points of the templates by the task's cost model.
 pub const MODEL_FIXED: &str = "model-fixed";
 
-/// What a strategy may do, and where.
+/// Options of a strategy's run.
 #[derive(Clone, Debug)]
 pub struct ExploreOptions {
     /// The name of the strategy: one of [`names`].
@@ -50,9 +50,9 @@ pub struct ExploreOptions {
     pub trials: usize,
     /// Schedules whose structures are templates, after the default schedule.
     pub given: Vec<Schedule>,
-    /// Number of templates. A search finds those that are missing, if it finds so many.
+    /// Number of templates. A search supplies missing ones, if it finds enough.
     pub templates: usize,
-    /// What the points of a template differ in.
+    /// The properties in which the points of a template differ.
     pub open: Open,
     /// Whether schedules that spill registers are measured. Otherwise they count as failed.
     pub run_spilling: bool,
@@ -98,7 +98,7 @@ pub fn names() -> Vec<&'static str> {
     warploom_strategy::names().into_iter().chain([MODEL_FIXED, MODEL]).collect()
 }
 
-/// Whether the strategy exists and can be set as the options say. For programs that want to know before they measure.
+/// Checks that the strategy exists and has the given settings, for programs that want to know before they measure.
 ///
 /// # Errors
 /// If there is no such strategy, or it has no such setting.
@@ -112,7 +112,7 @@ pub fn check(options: &ExploreOptions) -> Result<(), warploom_strategy::Error> {
     }
 }
 
-/// Adds strategies to those that an error lists.
+/// Adds strategies to the list in an error.
 fn knowing(error: warploom_strategy::Error, more: &[&'static str]) -> warploom_strategy::Error {
     use warploom_strategy::Error::UnknownStrategy;
     match error {
@@ -124,8 +124,8 @@ fn knowing(error: warploom_strategy::Error, more: &[&'static str]) -> warploom_s
     }
 }
 
-/// Measures what a strategy asks for, until its trials are used up. The default schedule is measured too, so that the
-/// result is not slower. An interrupted run resumes where it stopped.
+/// Measures the points that a strategy asks for, until its trials are used up. The default schedule is measured too, so
+/// that the result is never slower. An interrupted run resumes where it stopped.
 ///
 /// # Errors
 /// If tuning cannot start. Later failures are in [`Tuned::ended`], along with the results measured
@@ -145,7 +145,7 @@ pub fn explore(
     explore_in(space.as_ref(), task, options, bench, records, observer)
 }
 
-/// The same in a space that is there already, as when several strategies are compared; [`MODEL`] needs none.
+/// The same in an existing space, as when several strategies are compared; [`MODEL`] needs none.
 ///
 /// # Errors
 /// As those of [`explore`], and if there is no space for a strategy that needs one.
@@ -169,7 +169,7 @@ pub fn explore_in(
     Ok(follow(session, options, space, &mut *strategy))
 }
 
-/// A strategy by its name, also one that needs a cost model.
+/// A strategy by its name, including those that need a cost model.
 pub(crate) fn make<'a>(
     name: &str,
     settings: &str,
@@ -185,7 +185,7 @@ pub(crate) fn make<'a>(
     warploom_strategy::make(name, trials, seed, settings).map_err(|error| knowing(error, &[MODEL_FIXED]))
 }
 
-/// The same for a strategy of your own. The name, the settings and the seed of the options are not used.
+/// The same for a strategy of your own. The options' name, settings and seed are ignored.
 ///
 /// # Errors
 /// As those of [`explore`].
@@ -201,8 +201,8 @@ pub fn explore_with(
     Ok(follow(Session::new(task, bench, records, observer)?, options, &space, strategy))
 }
 
-/// The space of the options: the structures of the default schedule, of those given, and of the best candidates of a search.
-/// It does not depend on strategy and seed, so runs with different ones are comparable.
+/// The space of the options: the structures of the default schedule, of the given ones, and of the best candidates of a
+/// search. It depends on neither strategy nor seed, so runs with different ones are comparable.
 ///
 /// # Errors
 /// If tuning cannot start, or no schedule is a template.
@@ -248,7 +248,7 @@ fn follow(
     finish(session, run, space.all().len(), |run, session| walk(run, session, space, strategy))
 }
 
-/// Runs what asks to its end, and times the best schedules against each other.
+/// Runs a source of questions to its end, and times the best schedules against each other.
 fn finish<'a, 's, 'b>(
     mut session: Session<'s, 'b>,
     mut run: Run<'a>,

@@ -2,8 +2,8 @@
 //! GPU.
 //!
 //! A [`Definition`] makes a space that is small enough to be measured completely: one template, some of its axes, and
-//! [`Limits`]. [`record()`] measures its legal points. A [`Landscape`] is the table of their times, and is itself a space:
-//! what was not recorded is refused, so nothing is ever guessed. [`Landscape::compare`] runs strategies on it.
+//! [`Limits`]. [`record()`] measures its legal points. A [`Landscape`] is the table of their times, and is itself a
+//! space: unrecorded points are refused, so no time is ever interpolated. [`Landscape::compare`] runs strategies on it.
 
 mod file;
 mod limits;
@@ -29,17 +29,17 @@ pub use limits::Limits;
 pub use record::{Recorded, record};
 pub use serve::{Contender, Played};
 
-/// The most points of which it is asked whether they are legal.
+/// The most points that are checked for legality.
 const MOST: u128 = 1 << 22;
 
-/// What can be chosen in a space that is measured completely: tiles that divide extents, without rounds of threads.
+/// The open axes of a space that is measured completely: tiles that divide extents, without rounds of threads.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Definition {
     /// The schedule whose structure all points have.
     pub template: Schedule,
-    /// The names of the open axes; on others all points are where the template is. Empty if all are open.
+    /// The names of the open axes; on others, all points have the values of the template. Empty if all are open.
     pub axes: Vec<String>,
-    /// What points may have.
+    /// Limits of the points.
     pub limits: Limits,
 }
 
@@ -56,7 +56,7 @@ impl Definition {
     /// The legal points within the limits, that of the template first.
     ///
     /// # Errors
-    /// If the template is not legal, has no such axes or is beyond the limits, or if there are too many points to look at.
+    /// If the template is not legal, has no such axes or exceeds the limits, or if there are too many points to check.
     pub fn points(&self, problem: &Problem) -> Result<(Schedules, Vec<Point>), LandscapeError> {
         let space = self.space(problem)?;
         let origin = space.origin(0);
@@ -74,17 +74,17 @@ impl Definition {
     }
 }
 
-/// What came of a point.
+/// The recorded result of a point.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Outcome {
     /// Its times, in microseconds.
     Time {
-        /// The shortest, which strategies are told.
+        /// The shortest time, which strategies are told.
         min_us: f64,
         /// The median.
         median_us: f64,
     },
-    /// It has none; the name of the reason in records, such as `wrong`.
+    /// A failure: the name of the reason in records, such as `wrong`.
     Failed(String),
 }
 
@@ -116,11 +116,11 @@ pub struct Source {
 /// A space with the times of its points.
 #[derive(Debug)]
 pub struct Landscape {
-    /// Where the times are from.
+    /// The origin of the times.
     pub source: Source,
-    /// What the points have in common.
+    /// The template, axes and limits of the points.
     pub definition: Definition,
-    /// Points that were not measured yet.
+    /// Number of points that were not measured yet.
     pub missing: usize,
     schedules: Schedules,
     points: Vec<Known>,
@@ -136,7 +136,7 @@ struct Known {
 }
 
 impl Landscape {
-    /// A table of points and what came of them.
+    /// A table of points and their outcomes.
     ///
     /// # Errors
     /// If the sizes do not fit the pipeline, the template is not legal, or a point does not belong to the space.
@@ -174,7 +174,7 @@ impl Landscape {
         self.points.iter().map(|known| (&known.point, &known.outcome))
     }
 
-    /// What came of a point; `None` if it was not recorded.
+    /// The outcome of a point; `None` if it was not recorded.
     pub fn outcome(&self, point: &Point) -> Option<&Outcome> {
         self.known(point).map(|known| &known.outcome)
     }
@@ -224,7 +224,7 @@ pub enum LandscapeError {
         /// The error of the operating system.
         error: std::io::Error,
     },
-    /// The file is no landscape, or has a later version.
+    /// The file is not a landscape, or has a later version.
     #[error("{} is not a landscape, or has a later version; this program reads version {version}", path.display())]
     Format {
         /// The file.
@@ -252,7 +252,7 @@ pub enum LandscapeError {
         /// The limits.
         limits: Limits,
     },
-    /// There are too many points to look at.
+    /// There are too many points to check.
     #[error("the open axes have {points} points, more than {MOST}; open fewer axes")]
     Points {
         /// The points, legal or not.
@@ -266,7 +266,7 @@ pub enum LandscapeError {
         /// Why not.
         why: String,
     },
-    /// The strategy does not exist, or cannot be set like this.
+    /// The strategy does not exist, or does not have this setting.
     #[error(transparent)]
     Strategy(#[from] warploom_strategy::Error),
     /// Strategies start at the template, and it was not recorded.

@@ -5,10 +5,11 @@
 //! and their predicted cost. A [`Workload`](workload::Workload) is a pipeline with data; it runs on
 //! the reference evaluator, in the simulator or on a GPU.
 //!
-//! [`top()`](top::top), [`autotune()`](autotune::autotune) and [`explore()`](explore::explore) measure on a GPU to find the
-//! fastest schedule. They are built on [`measure()`](measure::measure), which times many schedules,
-//! [`worker`], which compiles and runs them in separate processes that are allowed to fail, and
-//! [`records`], a database of every result. [`compare`] says which strategy finds fast schedules sooner. [`sample`] defines the training data of the cost model.
+//! [`top()`](top::top), [`autotune()`](autotune::autotune) and [`explore()`](explore::explore) measure on a GPU to find
+//! the fastest schedule. They are built on [`measure()`](measure::measure), which times many schedules, [`worker`],
+//! which compiles and runs them in separate processes that are allowed to fail, and [`records`], a database of every
+//! result. [`compare`] compares how soon strategies find fast schedules. [`sample`] defines the training data of the
+//! cost model.
 
 pub mod autotune;
 pub mod cache;

@@ -9,8 +9,8 @@
 //! A candidate may have [`Check`]s: the same pipeline at sizes for which the expected outputs are
 //! known. Its schedule is then also built for those sizes, and the outputs are compared.
 //!
-//! Processes that do only one of the two call [`build`] or [`run`] themselves: what was [`Built`] can be
-//! stored and sent.
+//! Processes that do only one of the two call [`build`] or [`run`] themselves: a [`Built`] schedule can be stored and
+//! sent.
 //!
 //! Candidates compile and run either in this process ([`compile_here`], [`GpuMachine`]) or in
 //! separate processes that may crash or be killed ([`worker`](crate::worker)).

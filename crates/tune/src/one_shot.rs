@@ -115,8 +115,8 @@ fn built(
     Ok((planned, program))
 }
 
-/// Builds kernels for all sizes of a problem, under the best schedule of a search that is legal at all of them; under the
-/// default schedule if there is none. Inputs and outputs may have any strides.
+/// Builds kernels for all sizes of a problem, under the best schedule of a search that is legal at all of them, or
+/// under the default schedule if there is none. Inputs and outputs may have any strides.
 ///
 /// # Errors
 /// If the default schedule cannot be built either.
@@ -144,7 +144,7 @@ pub fn predicted_us(
     Ok(Featurizer::new(&problem).cost(schedule, model))
 }
 
-/// What the predicted time of a schedule is computed from.
+/// The basis of a schedule's predicted time.
 ///
 /// # Errors
 /// If the problem cannot be rewritten as the schedule says.

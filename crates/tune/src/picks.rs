@@ -12,9 +12,9 @@ use crate::sample::{Sample, Shard, Status};
 
 /// One in this many random pipelines is never trained on.
 const HELD_OUT: u128 = 8;
-/// A pick among fewer schedules says little.
+/// Pipelines with fewer samples are left out.
 const LEAST_SAMPLES: usize = 5;
-/// Shorter predicted times, in microseconds, have other errors than longer ones.
+/// Predictions of shorter times, in microseconds, have other errors than those of longer ones.
 pub const SHORT_US: f64 = 20.0;
 
 /// The schedule that a model picks for a pipeline, because it predicts the shortest time.
@@ -28,12 +28,13 @@ pub struct Pick {
     pub measured_us: f64,
 }
 
-/// The picks of a model, and what could not be used.
+/// The picks of a model, and the number of unusable samples.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Picks {
     /// One pick per pipeline and size.
     pub picks: Vec<Pick>,
-    /// Samples of these pipelines whose sizes or schedules this version does not accept: no pick is among them.
+    /// Samples of these pipelines whose sizes or schedules this version does not accept. They are not considered for
+    /// picks.
     pub unusable: usize,
 }
 
@@ -42,8 +43,8 @@ pub fn is_held_out(pipeline: u128) -> bool {
     pipeline.is_multiple_of(HELD_OUT)
 }
 
-/// The picks of a model among the samples that were measured on a device, one per pipeline and size for which `wanted` holds
-/// and which has enough samples.
+/// The picks of a model among the samples that were measured on a device: one per pipeline and size, if `wanted` holds
+/// and there are enough samples.
 pub fn picks(
     shards: &[Shard],
     device: &Device,
@@ -85,13 +86,13 @@ fn pick(
             *unusable += 1;
             return None;
         };
-        // The features of a rewritten pipeline are others.
+        // A rewritten pipeline has different features.
         let legal = schedule.rewrites.is_empty() && problem.is_legal(&schedule);
         let measured_us = sample.times.filter(|times| legal && times.min > 0.0)?.min;
         let predicted_us = featurizer.cost(&schedule, model);
         Some(Pick { pipeline: sample.pipeline, predicted_us, measured_us })
     });
-    // A schedule that was measured twice has its shortest time.
+    // A schedule that was measured twice counts with its shortest time.
     times.min_by(|a, b| {
         a.predicted_us.total_cmp(&b.predicted_us).then(a.measured_us.total_cmp(&b.measured_us))
     })

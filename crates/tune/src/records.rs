@@ -5,11 +5,10 @@
 //! committed before the next one starts. A run that is killed loses at most the trial in progress,
 //! and a later run measures nothing twice. Pipelines are stored once, keyed by hash.
 //!
-//! Several processes may share a store, those of one machine a file. Before a process compiles a
-//! schedule, it *claims* it ([`Records::claim`]). If two processes want the same schedule, one
-//! measures it and the other moves on. A claim ends with its trial or with its process. If it is
-//! unknown whether the process is alive, the claim is a lease that expires after some minutes
-//! without renewal.
+//! Several processes may share a store; a file only on one machine. Before a process compiles a schedule, it *claims*
+//! it ([`Records::claim`]). If two processes want the same schedule, one measures it and the other moves on. A claim
+//! ends with its trial or with its process. If it is unknown whether the process is alive, the claim is a lease that
+//! expires after some minutes without renewal.
 //!
 //! [`Records::export`] and [`Records::import`] exchange trials as lines of JSON. Trials can also be
 //! written to and read from sample files, which the cost model is trained on.
@@ -127,9 +126,8 @@ impl Trial {
 impl Records {
     /// Opens a file, and creates it if it does not exist.
     ///
-    /// The path is that of a file, whatever SQLite would make of it: `file:a.db?mode=memory` is a
-    /// file of this name. Only what begins with `postgres://` or `postgresql://` is the address of a
-    /// server.
+    /// The path always names a file, whatever SQLite would make of it: `file:a.db?mode=memory` is a file of this name.
+    /// Only `postgres://` and `postgresql://` begin the address of a server.
     ///
     /// # Errors
     /// If the file cannot be created or read, is not a records database, or is on a network file
@@ -160,13 +158,13 @@ impl Records {
         Sqlite::in_memory().map(Records::over)
     }
 
-    /// The records in a store whose tables are there.
+    /// The records in a store whose tables exist.
     pub fn over(store: impl Store + 'static) -> Records {
         Records { store: Box::new(store) }
     }
 
-    /// Returns the error that [`Records::open`] is sure to return for a path, as far as that is
-    /// known without opening or creating anything.
+    /// The error that [`Records::open`] is certain to return for a path, as far as that is known without opening or
+    /// creating anything.
     ///
     /// # Errors
     /// If the path is the address of a server, on a network file system, not writable, or in a
@@ -175,12 +173,12 @@ impl Records {
         sqlite::check(path.as_ref())
     }
 
-    /// How the address of a server begins, if a text is one rather than the path of a file.
+    /// The scheme of a server's address; `None` for the path of a file.
     pub fn of_server(text: impl AsRef<Path>) -> Option<&'static str> {
         sqlite::of_server(text.as_ref())
     }
 
-    /// Where the records are.
+    /// The place of the records.
     pub fn place(&self) -> &Place {
         self.store.place()
     }
@@ -292,11 +290,11 @@ impl Records {
         self.change(|change| change.execute(update, values).map(drop))
     }
 
-    /// The hash under which a pipeline is stored, or would be: its structural hash, unless that of a
-    /// pipeline with other names is. [`Sample::pipeline`] of its trials is this.
+    /// The hash under which a pipeline is stored, or would be: its structural hash, unless a pipeline with other names
+    /// has taken it. Equals [`Sample::pipeline`] of its trials.
     ///
     /// # Errors
-    /// If what is stored cannot be read.
+    /// If the stored pipelines cannot be read.
     pub fn key(&self, pipeline: &Pipeline) -> Result<u128, RecordsError> {
         let hash = rows::hexadecimal(pipeline.structural_hash());
         let stored = self.read(rows::PIPELINE, values![hash], |row| row.get::<Vec<u8>>(0))?;
@@ -318,8 +316,7 @@ impl Records {
         content.first().map(|content| rows::read_pipeline(content, self.place())).transpose()
     }
 
-    /// Lets a file grow by at most `pages` pages of 4 KB, and then fails as if the disk were full.
-    /// For tests.
+    /// Lets a file grow by at most `pages` pages of 4 KB, and then fails as if the disk were full. For tests.
     ///
     /// # Errors
     /// If the store rejects the limit.
@@ -360,7 +357,7 @@ impl Records {
     }
 }
 
-/// Stores trials in a transaction. For each, its row id, or `None` if its schedule has a trial already.
+/// Stores trials in a transaction. Returns the row id of each, or `None` if its schedule already has a trial.
 ///
 /// # Errors
 /// If they cannot be stored.
@@ -368,7 +365,7 @@ pub fn record_in(
     change: &mut dyn Change,
     trials: &[(ProblemId, &Trial)],
 ) -> Result<Vec<Option<i64>>, RecordsError> {
-    // In the same order everywhere, so that no two transactions wait for each other.
+    // All transactions use the same order, so that they cannot deadlock.
     let problems: BTreeSet<i64> = trials.iter().map(|(problem, _)| problem.0).collect();
     problems.into_iter().try_for_each(|problem| change.hold_problem(problem))?;
     rows::insert(change, trials)

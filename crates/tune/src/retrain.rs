@@ -26,13 +26,13 @@ pub trait Retrain {
     ) -> Result<Weights, Box<dyn Error + Send + Sync>>;
 }
 
-/// How far a model is off the best choice among some trials.
+/// The regret of a model on some trials.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Regret {
     /// The time of the trial that the model predicts to be the fastest, divided by the shortest time. `None` if fewer
     /// than two trials were timed.
     pub ratio: Option<f64>,
-    /// The timed trials that are left out, because their schedules cannot be used any more.
+    /// The timed trials that are left out, because their schedules are no longer usable.
     pub unusable: usize,
 }
 

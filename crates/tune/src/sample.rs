@@ -1,7 +1,7 @@
 //! Measured samples, and the files that store them: [`ShardWriter`], [`ShardFolder`] and [`Shard`].
 //!
-//! A sample stores the measurement and what is needed to rebuild it, but no features. Features are
-//! recomputed from pipeline and schedule, so samples stay valid when the feature set changes.
+//! A sample stores the measurement and the inputs to rebuild it, but no features. Features are recomputed from pipeline
+//! and schedule, so samples stay valid when the feature set changes.
 
 mod first_version;
 mod folder;
@@ -197,8 +197,7 @@ impl KernelUse {
 /// A candidate and its measured result.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sample {
-    /// Structural hash of the pipeline; where several pipelines have it, another hash of all but the
-    /// first.
+    /// Structural hash of the pipeline. If several pipelines have it, all but the first have another hash.
     pub pipeline: u128,
     /// Sizes of inputs and outputs, and the Params.
     pub sizes: Sizes,
@@ -224,7 +223,7 @@ pub struct Sample {
     pub compile_ms: f64,
 }
 
-/// The hash of a pipeline in samples, where another one of its structure has other names.
+/// The hash of a pipeline in samples, if its structural hash belongs to a pipeline with other names.
 pub(crate) fn renamed_key(pipeline: &Pipeline) -> u128 {
     let hashes = [pipeline.structural_hash(), pipeline.names_hash()].map(u128::to_le_bytes);
     xxh3_128(&hashes.concat())

@@ -8,7 +8,7 @@ use crate::records::{Records, Trial};
 use crate::tuning::{Ended, Event, Observer, Proposal, Session, Task, TuneError, Tuned};
 use crate::worker::Bench;
 
-/// How much slower a schedule counts if one of its kind is tried already.
+/// The factor on the predicted time of a schedule if one of its kind was tried already.
 const ALIKE: f64 = 1.4;
 
 /// Schedules that are timed against each other in the end.
@@ -40,9 +40,9 @@ pub fn top(
     Ok(session.conclude(ended.unwrap_or_else(Ended::Failed), shown))
 }
 
-/// The candidates with the best predictions, but `count` of them that are not all alike: a prediction is wrong for all
-/// schedules of a kind in the same way, so the second of a kind counts as [`ALIKE`] times as slow, the third as
-/// its square. One with the very prediction of an earlier one counts once more: most often they differ in the order of two
+/// The `count` candidates with the best predictions that are not all alike. A prediction is wrong for all schedules of
+/// a kind in the same way, so the second of a kind counts as [`ALIKE`] times as slow, the third as its square. A
+/// prediction equal to an earlier one counts once more: most often such schedules differ only in the order of two
 /// copies.
 fn varied(candidates: Vec<Proposal>, count: usize) -> Vec<Proposal> {
     let mut left: VecDeque<Proposal> = candidates.into();
@@ -54,7 +54,7 @@ fn varied(candidates: Vec<Proposal>, count: usize) -> Vec<Proposal> {
             let alike = seen.get(&kind(&proposal.schedule)).copied().unwrap_or(0) + i32::from(same);
             proposal.predicted_us.unwrap_or(f64::INFINITY) * ALIKE.powi(alike)
         };
-        // Of equals, the first.
+        // Ties go to the first.
         let next = (0..left.len()).min_by(|a, b| rank(&left[*a]).total_cmp(&rank(&left[*b])));
         let Some(next) = next.and_then(|next| left.remove(next)) else { break };
         *seen.entry(kind(&next.schedule)).or_default() += 1;
@@ -64,8 +64,8 @@ fn varied(candidates: Vec<Proposal>, count: usize) -> Vec<Proposal> {
     first
 }
 
-/// What decides how wrong a prediction is: the most unrolled points in the last nest of a kernel, and how many nests write to
-/// shared memory.
+/// The properties that determine the error of a prediction: the most unrolled points in the last nest of a kernel, and
+/// the number of nests that write to shared memory.
 fn kind(schedule: &Schedule) -> (u64, usize) {
     let points = |item: &RootItem| {
         let tiles = item.nests().last().and_then(|own| own.mapping.tiles());

@@ -34,7 +34,7 @@ pub use crew::{Crew, FinalRounds, Finals, Order, Wanted};
 pub use member::{Assigned, Member, Nobody, build_assigned, refused, refused_by_compiler};
 pub(crate) use session::{Proposal, Session};
 
-/// What to tune, and how to find schedules for it.
+/// The task: what to tune, and how to find schedules for it.
 pub struct Task<'a> {
     /// The pipeline with its sizes and data.
     pub subject: Arc<Subject>,
@@ -82,7 +82,7 @@ pub enum Event<'a> {
         /// Total number of iterations.
         of: usize,
     },
-    /// A strategy starts or goes on.
+    /// A strategy starts or continues.
     Exploring {
         /// The run: the strategy with its settings and seed, the space and the number of trials.
         run: &'a str,
@@ -91,7 +91,7 @@ pub enum Event<'a> {
         /// The steps that the records have.
         recorded: usize,
     },
-    /// A strategy was told what became of the points that it asked for.
+    /// A strategy was told the results of the points that it asked for.
     Stepped {
         /// All steps of the run.
         tally: Tally,
@@ -193,20 +193,20 @@ pub enum TuneError {
     /// There is no such strategy, or it cannot be set like this.
     #[error(transparent)]
     Strategy(#[from] warploom_strategy::Error),
-    /// A schedule that was given is no template.
+    /// A given schedule cannot be a template.
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// There is no such landscape.
     #[error(transparent)]
     Landscape(Box<LandscapeError>),
-    /// A schedule whose text does not say the same. This is a bug, found before anything is measured.
+    /// A schedule whose text reads back differently. This is a bug, found before anything is measured.
     #[error(
         "a schedule cannot be recorded, because its text does not read back ({why}); please report it:\n{text}"
     )]
     NotReadBack {
         /// The text.
         text: String,
-        /// Why it does not.
+        /// How it differs.
         why: String,
     },
     /// Trials are valid, but no schedule of them can be used.
@@ -242,14 +242,14 @@ impl From<LandscapeError> for TuneError {
 pub struct Tally {
     /// Points that the strategy asked for.
     pub steps: usize,
-    /// Those that were measured or found in the records.
+    /// Trials: points that were measured or found in the records.
     pub trials: usize,
-    /// Those with the schedule of an earlier step.
+    /// Points with the schedule of an earlier step.
     pub repeated: usize,
-    /// Those that the rules refuse.
+    /// Points that the rules refuse.
     pub refused: usize,
-    /// Different points that the rules refused when the strategy looked at them. They are no steps, unless it asked for
-    /// them nevertheless.
+    /// Different points that the rules refused when the strategy looked at them. They are not steps, unless the
+    /// strategy asked for them anyway.
     pub avoided: usize,
     /// The shortest time that the strategy was told, in microseconds.
     pub best_us: Option<f64>,

@@ -111,7 +111,7 @@ impl Workload {
         self.simulation(program, device).seed(seed).run()
     }
 
-    /// Runs a lowered program in the simulator, which tells an observer of every access.
+    /// Runs a lowered program in the simulator, and reports every access to an observer.
     pub fn observe(
         &self,
         program: &Program,

@@ -14,7 +14,7 @@ use crate::on_device::values;
 /// The strides of inputs, then of output values, as the caller gave them; `None` for dense ones.
 pub(crate) type GivenStrides = Vec<Option<Vec<i64>>>;
 
-/// A program for ranges of sizes, with its machine code once that is known.
+/// A program for ranges of sizes, with its machine code once it is compiled.
 pub(crate) struct AnySize {
     pub(crate) request: DynamicRequest,
     program: Program,
@@ -37,8 +37,8 @@ impl AnySize {
         self.program.at(&sizes, &of_buffers(&self.program, pipeline, strides))
     }
 
-    /// What a runtime launches at the sizes of a request: machine code if that is known, otherwise its source, which is the
-    /// same for all sizes.
+    /// The program to launch at the sizes of a request: machine code if it is compiled, otherwise the source, which is
+    /// the same for all sizes.
     pub(crate) fn described(
         &self,
         pipeline: &Pipeline,

@@ -39,9 +39,9 @@ pub use shapes::Shapes;
 /// ```
 #[derive(Clone)]
 pub struct App {
-    /// How the command line refers to it.
+    /// The name on the command line.
     pub name: String,
-    /// One line that says what it computes, for listings.
+    /// One line that describes the app, for listings.
     pub about: String,
     /// The named sizes, such as width and height. Their defaults are the sizes it is benchmarked
     /// at.
@@ -71,10 +71,10 @@ type Boxes = dyn Fn(&Settings) -> Shapes + Send + Sync;
 type Generate = dyn Fn(&InputRequest<'_>) -> Buffer + Send + Sync;
 type Count = dyn Fn(&Settings) -> f64 + Send + Sync;
 
-/// What an app has.
+/// The parts of an app.
 impl App {
-    /// An app without sizes and structure parameters. `build` makes its pipeline, which may depend on the structure parameters,
-    /// but not on the sizes.
+    /// An app without sizes and structure parameters. `build` makes its pipeline, which may depend on the structure
+    /// parameters, but not on the sizes.
     #[track_caller]
     pub fn new(
         name: impl Into<String>,
@@ -109,7 +109,7 @@ impl App {
             .shapes(move |_| shapes.clone())
     }
 
-    /// One line that says what the app computes, for listings.
+    /// One line that describes the app, for listings.
     #[must_use]
     pub fn about(self, about: impl Into<String>) -> App {
         App { about: about.into(), ..self }
@@ -127,7 +127,7 @@ impl App {
         App { structure: structure.into(), ..self }
     }
 
-    /// The values of Params. By default they are what the pipeline declares: defaults, or the middles of ranges.
+    /// The values of Params. By default, those of the pipeline: defaults, or the middles of ranges.
     #[must_use]
     pub fn params(self, params: impl Into<Vec<Setting>>) -> App {
         App { params: OnceLock::from(params.into()), ..self }
@@ -140,8 +140,8 @@ impl App {
         App { shapes: Some(Arc::new(shapes)), ..self }
     }
 
-    /// A function that generates an input with typical contents; the default is noise. The input has the box and the type that it
-    /// is asked for.
+    /// A function that generates an input with typical contents; the default is noise. The input has the requested box
+    /// and type.
     #[must_use]
     pub fn inputs(self, input: impl Fn(&InputRequest<'_>) -> Buffer + Send + Sync + 'static) -> App {
         App { input: Some(Arc::new(input)), ..self }
@@ -154,8 +154,8 @@ impl App {
         App { own_inputs: names.into_iter().map(str::to_owned).collect(), ..self }
     }
 
-    /// The number of arithmetic operations that every schedule must perform at some sizes. Without it, only memory limits the
-    /// time that is called optimal.
+    /// The number of arithmetic operations that every schedule must perform at some sizes. Without it, the floor of the
+    /// time is given by memory alone.
     #[must_use]
     pub fn operations(self, operations: impl Fn(&Settings) -> f64 + Send + Sync + 'static) -> App {
         App { operations: Some(Arc::new(operations)), ..self }
@@ -174,9 +174,9 @@ impl App {
     }
 }
 
-/// What follows from it.
+/// Values derived from these parts.
 impl App {
-    /// Where the app was made, for messages.
+    /// The source location of the app, for messages.
     pub fn place(&self) -> &'static Location<'static> {
         self.place
     }
@@ -253,8 +253,9 @@ impl App {
         Some(Workload { pipeline, inputs, params, outputs })
     }
 
-    /// The app's request with some of its sizes given at each launch. The others, and the values that kernels are scheduled
-    /// for, are those of `settings`. `None` if the app lacks one of its pipeline's inputs, Params or outputs.
+    /// The app's request with some of its sizes given at each launch. The other sizes, and the typical values for which
+    /// kernels are scheduled, are those of `settings`. `None` if the app lacks one of its pipeline's inputs, Params or
+    /// outputs.
     ///
     /// # Errors
     /// If a size cannot have its range, or a box does not grow linearly with it.
@@ -288,7 +289,7 @@ impl App {
         let outputs = shapes.outputs.iter().filter_map(|(name, region)| {
             Some((region, pipeline.funcs()[pipeline.func_named(name)?].bytes_per_point()))
         });
-        // Sizes that nothing can hold are the most that there are.
+        // Impossible sizes saturate.
         inputs.chain(outputs).fold(0, |sum: u64, (region, bytes)| {
             sum.saturating_add(region.points().unwrap_or(u64::MAX).saturating_mul(bytes as u64))
         })
@@ -307,7 +308,7 @@ fn param_values(pipeline: &Pipeline, settings: &Settings) -> Option<Vec<Value>> 
     params.map(|decl| Value::from_number(decl.ty, settings.get(&decl.name)?)).collect()
 }
 
-/// Which input to generate: the arguments of [`App::inputs`].
+/// The input to generate: the argument of [`App::inputs`].
 #[derive(Clone, Debug)]
 pub struct InputRequest<'a> {
     /// The input's name in the pipeline.
@@ -323,8 +324,8 @@ pub struct InputRequest<'a> {
 }
 
 impl InputRequest<'_> {
-    /// Noise, which inputs have by default: floats in [0, 1), integers over their full range. Inputs of one pipeline differ from
-    /// each other.
+    /// Noise, the default contents of inputs: floats in [0, 1), integers over their full range. Inputs of one pipeline
+    /// differ from each other.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -332,7 +333,7 @@ impl InputRequest<'_> {
         noise(self.ty, self.region.clone(), self.own_seed())
     }
 
-    /// A seed that is not that of another input.
+    /// A seed that differs from those of other inputs.
     pub fn own_seed(&self) -> u64 {
         let mixed = |seed: u64, byte: u8| seed.wrapping_mul(31).wrapping_add(u64::from(byte));
         self.name.bytes().fold(self.seed, mixed)

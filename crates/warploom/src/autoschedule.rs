@@ -98,9 +98,9 @@ pub enum AutoscheduleError {
     Search(#[from] BuildError),
 }
 
-/// A pipeline with the best schedule that the search found, or that tuning measured: run it ([`compile`](Self::compile)), tune
-/// it ([`tune`](Self::tune)), export it as C ([`export`](Self::export)), or look at what was decided
-/// ([`nest`](Self::nest), [`explanation`](Self::explanation)).
+/// A pipeline with the best schedule that the search found, or that tuning measured: run it
+/// ([`compile`](Self::compile)), tune it ([`tune`](Self::tune)), export it as C ([`export`](Self::export)), or inspect
+/// its decisions ([`nest`](Self::nest), [`explanation`](Self::explanation)).
 #[derive(Debug)]
 pub struct Autoscheduled {
     pub(crate) scheduled: Scheduled,
@@ -235,7 +235,7 @@ impl Autoscheduled {
         self.measured_us
     }
 
-    /// The times between which the measured time lies for nine of ten pipelines, in microseconds. `None` if the errors of
+    /// The range in which the measured time lies for nine of ten pipelines, in microseconds. `None` if the errors of
     /// the cost model on this device are not known.
     pub fn predicted_range(&self) -> Option<Range> {
         self.explanation.range()
@@ -257,7 +257,7 @@ impl Autoscheduled {
     }
 }
 
-/// The schedule as text, which [`Schedule::parse`] reads back.
+/// The schedule as text; [`Schedule::parse`] reads it back.
 impl fmt::Display for Autoscheduled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.schedule_text)

@@ -112,8 +112,8 @@ fn fastest_first(
 }
 
 impl Recorded {
-    /// The number of faster recorded schedules that cannot be used: a version that had other rules recorded them, or
-    /// inner Funcs or variables of the pipeline had other names then.
+    /// The number of faster recorded schedules that are not usable: a version with other rules recorded them, or inner
+    /// Funcs or variables of the pipeline had other names then.
     pub fn unusable(&self) -> usize {
         self.unusable
     }

@@ -1,4 +1,4 @@
-//! What runs a pipeline, and why it may fail.
+//! The backends that run a pipeline, and their errors.
 
 use std::sync::Arc;
 

@@ -16,9 +16,8 @@ use crate::app::{App, CHECK_POINTS, Settings};
 /// The seed of all inputs generated for a check.
 pub const SEED: u64 = 1;
 
-/// The side lengths to try, in order. Some pipelines need the larger images; others do so much work
-/// that only the smallest sides are fast enough. Sizes that cannot be halved down to a side become
-/// the side itself; those are odd, as such sizes are.
+/// The side lengths to try, in order. Some pipelines need the larger images; others do so much work that only the
+/// smallest sides are fast enough. Sizes that cannot be halved down to a side become the side itself, which is odd.
 const SIDES: [i64; 6] = [67, 131, 259, 517, 37, 19];
 
 /// The most points that the reference evaluator may visit in one check.
@@ -39,8 +38,8 @@ pub fn of_pipeline(pipeline: &Pipeline, request: &Realisation, device: &Device) 
     is_defined(&workload, &problem, &case.schedule).then(|| Check::of_workload(workload, None))?
 }
 
-/// Whether every point that is requested or read is defined. A scan over an undefined initial value
-/// may not cover all of a smaller output; the points that it does not cover have no expected value.
+/// Whether every point that is requested or read is defined. A scan over an undefined initial value may not cover all
+/// of a smaller output; uncovered points have no expected value.
 fn is_defined(workload: &Workload, problem: &Problem, schedule: &Schedule) -> bool {
     let starts_undefined = |func: &FuncDecl| func.stages[0].values.is_empty();
     if !workload.pipeline.funcs().values().any(starts_undefined) {
@@ -58,16 +57,17 @@ pub fn of_app(app: &App, pipeline: &Pipeline) -> Option<Check> {
     same.then(|| Check::of_workload(workload, app.tolerance))?
 }
 
-/// The app's default settings with its sizes scaled down until the reference evaluator is fast
-/// enough: only the large ones, unless that is not enough. `None` if even the smallest is too slow.
+/// The app's default settings with its sizes scaled down until the reference evaluator is fast enough: only the large
+/// sizes, unless that does not suffice. `None` if even the smallest is too slow.
 pub fn small_settings(app: &App) -> Option<Settings> {
-    // What cannot be as small as the app asks is as small as it can be.
+    // Sizes that cannot be as small as the app asks are as small as possible.
     [app.check_points, MAX_WORK].into_iter().find_map(|most| {
         scaled_down(app, &SIDES, 64.0, most).or_else(|| scaled_down(app, &[19, 11, 7], 8.0, most))
     })
 }
 
-/// As [`small_settings`]: sizes above `most` are scaled by what makes the largest at most one of the sides, with at most so many points.
+/// As [`small_settings`]: sizes above `most` are scaled so that the largest becomes one of the sides, with at most
+/// `points` points.
 fn scaled_down(app: &App, sides: &[i64], most: f64, points: u64) -> Option<Settings> {
     let largest = app.sizes.iter().map(|size| size.default).fold(1.0, f64::max);
     sides.iter().find_map(|side| {
@@ -90,10 +90,9 @@ fn halvings(extent: i64, side: i64) -> u32 {
     (0..).find(|times| extent >> times <= side).unwrap_or_default()
 }
 
-/// An extent halved so often, if no point is left over. Tiles that divide the whole extent then
-/// divide this one too, if they are not larger: kernels are checked with the guards that they have at
-/// full size, and not with others. Guards of large unrolled tiles take the CUDA compiler ten times
-/// as long as the rest.
+/// An extent halved `times` times, if it divides evenly. Tiles that divide the whole extent then divide this one too,
+/// if they are not larger: kernels are checked with the same guards as at full size, and no others. Guards of large
+/// unrolled tiles take the CUDA compiler ten times as long as the rest.
 fn halved(extent: i64, times: u32) -> Option<i64> {
     (extent.trailing_zeros() >= times).then_some(extent >> times)
 }
@@ -112,7 +111,7 @@ fn smaller(pipeline: &Pipeline, request: &Realisation, side: i64) -> Option<Real
     grown(pipeline, small)
 }
 
-/// Grows the inputs until they cover what the outputs need.
+/// Grows the inputs until they cover the reads of the outputs.
 /// `None` if that fails, or if the reference evaluator would take too long.
 pub fn grown(pipeline: &Pipeline, mut request: Realisation) -> Option<Realisation> {
     for _ in 0..GROWTHS {

@@ -82,7 +82,7 @@ pub struct Compiled {
     request: Realisation,
 }
 
-/// What clones have in common.
+/// The state that clones share.
 struct Shared {
     pipeline: Pipeline,
     schedule: Schedule,
@@ -90,27 +90,27 @@ struct Shared {
     cache: Option<Cache>,
     /// For each Param, whether kernels are built for its value.
     specialised: IdVec<ParamId, bool>,
-    /// The kernels for all sizes, if there are such.
+    /// The kernels for all sizes, if they exist.
     any_size: Option<AnySize>,
     /// The kernels by sizes, specialised Params and strides; other Params are `None` in the keys.
     recent: Recent<Key, Ready>,
     warned: AtomicBool,
 }
 
-/// What kernels are built for, or launched with.
+/// The key of kernels: what they are built for, or launched with.
 #[derive(Clone, PartialEq)]
 struct Key {
     request: Realisation,
     /// The strides of inputs and outputs; empty if all are dense.
     strides: GivenStrides,
-    /// Whether all memory is aligned as vectors need it.
+    /// Whether all memory is aligned for vector accesses.
     aligned: bool,
 }
 
 /// Kernels built for some sizes and Params.
 struct Ready {
     program: Arc<Program>,
-    /// `None` for the simulator, which needs nothing but the program.
+    /// `None` for the simulator, which needs only the program.
     kernels: Option<Launcher>,
     from_cache: bool,
 }
@@ -166,7 +166,7 @@ impl Compiled {
     }
 
     /// The kernels of a problem's schedule for a backend. `built` is the program of the schedule on the problem's
-    /// device, if there is one already.
+    /// device, if it exists already.
     pub(crate) fn of_problem(
         problem: &Problem,
         schedule: Schedule,
@@ -186,7 +186,7 @@ impl Compiled {
         Ok(compiled)
     }
 
-    /// Without kernels for any size yet.
+    /// A pipeline without kernels for any size yet.
     fn unprepared(
         pipeline: Pipeline,
         schedule: Schedule,
@@ -488,7 +488,7 @@ impl Shared {
         }
     }
 
-    /// What kernels depend on: the sizes, and the Params that they are built for.
+    /// The key of kernels: the sizes, and the Params that they are built for.
     fn key(&self, mut request: Realisation, strides: GivenStrides) -> Key {
         for (id, _) in self.specialised.iter().filter(|(_, fixed)| !**fixed) {
             request.params[id] = None;
@@ -565,7 +565,7 @@ impl Shared {
     }
 }
 
-/// The schedule with kernels that access memory element by element.
+/// The schedule without `vector`, for kernels with scalar accesses only.
 fn without_vectors(schedule: &Schedule) -> Schedule {
     let mut schedule = schedule.clone();
     let nests = schedule.kernels_mut().flat_map(|kernel| kernel.nests_mut());

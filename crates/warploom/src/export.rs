@@ -24,7 +24,7 @@ use warploom_schedule::Schedule;
 use warploom_target::{ComputeCapability, Device};
 use warploom_tune::cache::compile_program;
 
-/// What a package contains.
+/// Options of a package.
 #[derive(Clone, Default, Debug)]
 pub struct ExportOptions {
     /// The name of the package, which its files, C functions and kernels begin with; the pipeline's
@@ -37,7 +37,7 @@ pub struct ExportOptions {
 }
 
 impl ExportOptions {
-    /// Checks what does not depend on the kernels, so that it can be known before a search.
+    /// Checks the options that do not depend on the kernels, so that mistakes are known before a search.
     ///
     /// # Errors
     /// If the name is too long.
@@ -75,7 +75,7 @@ pub enum ExportError {
         /// The broken rules.
         error: Box<BuildError>,
     },
-    /// The schedule gives other kernels on a further device.
+    /// The schedule needs other kernels on a further device.
     #[error("{device} needs other kernels than {made_for}; export a package for it alone")]
     Differs {
         /// The device that the schedule was made for.
@@ -83,7 +83,7 @@ pub enum ExportError {
         /// The device that needs other kernels.
         device: String,
     },
-    /// The pipeline cannot be rewritten as the schedule says.
+    /// The rewrites of the schedule do not apply to the pipeline.
     #[error(transparent)]
     Rewritten(#[from] RewrittenError),
     /// The kernels could not be compiled.
@@ -116,10 +116,10 @@ pub struct Package {
 }
 
 impl Package {
-    /// A package without compiled code. `program` is what the schedule gives for the problem.
+    /// A package without compiled code. `program` is the lowered schedule of the problem.
     ///
     /// # Errors
-    /// If the kernels are not right for all devices.
+    /// If the kernels do not suit all devices.
     pub fn new(
         problem: &Problem,
         schedule: &Schedule,
@@ -271,13 +271,13 @@ impl Package {
         self.images.first()
     }
 
-    /// What users should know, such as why there is no machine code for a device.
+    /// Notes for users, such as why there is no machine code for a device.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 }
 
-/// Checks that the kernels of a schedule are the right ones for further devices.
+/// Checks that the kernels of a schedule suit further devices.
 fn check_devices(
     problem: &Problem,
     schedule: &Schedule,

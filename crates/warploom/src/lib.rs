@@ -1,7 +1,7 @@
 //! A compiler from image pipelines to fast GPU kernels that finds the schedules by itself.
 //!
-//! This is the crate to depend on. [`prelude`] has what most programs need, [`tutorial`] shows how
-//! to use it, and the other crates of the workspace are re-exported as modules.
+//! This is the crate to depend on. [`prelude`] has the names that most programs need, [`tutorial`] shows how to use it,
+//! and the other crates of the workspace are re-exported as modules.
 //!
 //! ```
 //! use warploom::prelude::*;
@@ -73,8 +73,8 @@ pub use warploom_target as target;
 pub use warploom_tensor as tensor;
 pub use warploom_tune as tune;
 
-/// What most programs need: the language, buffers, the reference evaluator, autoscheduling, and the
-/// backends that run a schedule.
+/// The names that most programs need: the language, buffers, the reference evaluator, autoscheduling, and the backends
+/// that run a schedule.
 pub mod prelude {
     pub use crate::autoschedule::{Autoschedule, Autoscheduled};
     pub use crate::autotuned::Autotuned;

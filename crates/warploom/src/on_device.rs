@@ -54,9 +54,9 @@ impl<'a> DeviceInput<'a> {
         DeviceInput { shape: Shape { ty, region, bytes: memory.bytes(), strides: None }, memory }
     }
 
-    /// The same memory, with rows that are further apart than they are long, as in a part of a larger picture: the distance
-    /// between neighbours along each dimension, in elements. The memory begins at the first sample of the box. Along the
-    /// dimension that varies fastest, the distance is 1.
+    /// The same memory with a pitch, as in a part of a larger picture: the distance between neighbours along each
+    /// dimension, in elements. The memory begins at the first sample of the box. Along the dimension that varies
+    /// fastest, the distance is 1.
     #[must_use]
     pub fn strided(mut self, strides: &[i64]) -> DeviceInput<'a> {
         self.shape.strides = Some(strides.to_vec());
@@ -87,8 +87,7 @@ impl<'a> DeviceOutput<'a> {
         DeviceOutput { shape: Shape { ty, region, bytes: memory.bytes(), strides: None }, memory }
     }
 
-    /// The same memory, with rows that are further apart than they are long; see [`DeviceInput::strided`]. What lies between
-    /// the rows is not written.
+    /// The same memory with a pitch; see [`DeviceInput::strided`]. Memory between the rows is not written.
     #[must_use]
     pub fn strided(mut self, strides: &[i64]) -> DeviceOutput<'a> {
         self.shape.strides = Some(strides.to_vec());

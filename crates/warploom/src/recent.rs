@@ -11,7 +11,7 @@ pub(crate) struct Recent<K, V> {
 
 struct Entry<K, V> {
     key: K,
-    /// Locked while the value is made, so that others who want it wait.
+    /// Locked while the value is made, so that other threads wait for it.
     value: Mutex<Option<Arc<V>>>,
 }
 
@@ -30,8 +30,8 @@ impl<K: PartialEq, V> Recent<K, V> {
         locked(&entry.value).clone()
     }
 
-    /// The value of a key, made if there is none. Threads that ask at the same time get the same
-    /// value, made once. After an error, the next one who asks tries again.
+    /// The value of a key, made if there is none. Threads that ask at the same time get the same value, made once.
+    /// After an error, the next caller tries again.
     pub(crate) fn get_or_make<E>(&self, key: K, make: impl FnOnce(&K) -> Result<V, E>) -> Result<Arc<V>, E> {
         let entry = self.first(key);
         let mut value = locked(&entry.value);

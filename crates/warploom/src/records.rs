@@ -47,7 +47,7 @@ pub fn is_server(place: impl AsRef<Path>) -> Result<bool, RecordsError> {
     }
 }
 
-/// A place as it may be shown: a URL without its password.
+/// A place in a form safe to show: a URL without its password.
 pub fn shown(place: impl AsRef<Path>) -> String {
     let place = place.as_ref();
     let Some(scheme) = Records::of_server(place) else { return place.display().to_string() };
@@ -58,8 +58,8 @@ pub fn shown(place: impl AsRef<Path>) -> String {
     format!("{scheme}...")
 }
 
-/// Returns the error that [`open`] is sure to return, as far as that is known without connecting,
-/// opening or creating anything.
+/// The error that [`open`] is certain to return, as far as that is known without connecting, opening or creating
+/// anything.
 ///
 /// # Errors
 /// If the place cannot be used.

@@ -23,8 +23,8 @@ pub struct Scheduled {
 }
 
 impl Scheduled {
-    /// Builds the kernels of a schedule, for all sizes of `any_size` if that is given. Every run then gives the strides of
-    /// inputs and outputs, as it does for `pitched` kernels.
+    /// Builds the kernels of a schedule, for all sizes of `any_size` if that is given. Every run then gives the strides
+    /// of inputs and outputs, as for `pitched` kernels.
     ///
     /// # Errors
     /// If the schedule is not legal, or its kernels cannot be built.
@@ -42,7 +42,7 @@ impl Scheduled {
         Ok(Scheduled { problem, any_size, planned, program })
     }
 
-    /// The kernels that a search found: for all sizes of `any_size`, those of its best schedule that is legal at all of them.
+    /// The kernels of a search: for all sizes of `any_size`, those of its best schedule that is legal at all of them.
     ///
     /// # Errors
     /// If no schedule that was found can be built.
@@ -91,7 +91,7 @@ impl Scheduled {
     /// A package of the kernels, which is not compiled yet.
     ///
     /// # Errors
-    /// If the kernels are not right for all devices.
+    /// If the kernels do not suit all devices.
     pub fn package(&self, options: &ExportOptions) -> Result<Package, ExportError> {
         let problem = self.any_size.as_ref().unwrap_or(&self.problem);
         Package::new(problem, self.schedule(), &self.program, options)

@@ -53,7 +53,7 @@ pub enum SizesError {
         /// The number of buffers given.
         given: usize,
     },
-    /// Sizes that cannot vary as asked for.
+    /// Sizes that cannot vary as requested.
     #[error(transparent)]
     Varying(#[from] SizeError),
     /// No input has as many dimensions as this output, so there is no size to copy.
@@ -90,8 +90,8 @@ pub fn size<const N: usize>(extents: [i64; N]) -> Size {
 pub struct Size(Vec<i64>);
 
 impl Size {
-    /// The same size for kernels of any size: the extents get names and ranges, and every run chooses them anew. Kernels are
-    /// scheduled for the size as it is.
+    /// The same size for kernels of any size: the extents get names and ranges, and every run chooses them anew.
+    /// Kernels are scheduled for the given extents.
     ///
     /// ```
     /// use warploom::prelude::*;

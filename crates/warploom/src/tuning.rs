@@ -1,4 +1,4 @@
-//! Tuning from a program: from a searched schedule to the fastest one that was measured.
+//! Tuning from a program: from a searched schedule to the fastest measured one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ use crate::{check, records};
 /// How long to tune, and where to record it.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// The number of schedules of one search that are measured, those with the best predicted times.
+    /// The number of schedules of one search to measure: those with the best predicted times.
     pub top: usize,
-    /// The number of times to search and measure; with 0, only the best of one search are measured.
+    /// The number of iterations of searching and measuring; with 0, only the best schedules of one search are measured.
     pub iterations: usize,
     /// When to stop; the best schedule until then is the result.
     pub time_limit: Option<Duration>,
-    /// The database of trials, created if missing. What it contains is not measured again. Without it, nothing is kept.
+    /// The database of trials, created if missing. Its trials are not measured again. Without it, nothing is kept.
     pub records: Option<PathBuf>,
     /// Options of the search.
     pub search: Options,
@@ -60,7 +60,7 @@ pub enum TuningError {
     /// Kernels for any size.
     #[error("kernels for any size are not tuned; give autoschedule a fixed size, and tune that")]
     AnySize,
-    /// No GPU, or no process that could use it.
+    /// There is no GPU, or no process that can use it.
     #[error(transparent)]
     Bench(#[from] WorkerError),
     /// The database cannot be used.
@@ -125,7 +125,7 @@ impl Autoscheduled {
         }
     }
 
-    /// The same pipeline with the schedule that won.
+    /// The same pipeline with the winning schedule.
     fn tuned(&self, problem: Problem, winner: Winner) -> Result<Autoscheduled, TuningError> {
         let model = model_for(problem.device()).model;
         let measured_us = winner.trial.time_us();

@@ -33,7 +33,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan for so many random pipelines, apps, and samples per app.
+    /// The plan for the given numbers of random pipelines, apps, and samples per app.
     pub fn new(pipelines: u64, apps: usize, per_app: usize) -> Plan {
         Plan { pipelines, apps, per_app, app_units: (apps * per_app.div_ceil(ROUND)) as u64 }
     }

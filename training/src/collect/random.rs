@@ -33,7 +33,7 @@ const MAX_INPUT_BYTES: u64 = 1 << 30;
 
 /// A random pipeline at its sizes.
 pub struct Generated {
-    /// What it was made from.
+    /// Its seed.
     pub seed: u64,
     /// The pipeline.
     pub pipeline: Pipeline,
@@ -63,7 +63,7 @@ impl Generated {
 }
 
 impl Recipe<'_> {
-    /// The seeds of a random pipeline, by its number: the first that is worth measuring is measured.
+    /// The seeds of a random pipeline, by its number: the first one worth measuring is measured.
     pub fn seeds(&self, number: u64) -> impl Iterator<Item = u64> + use<> {
         let seed = self.seed;
         (0..ATTEMPTS).map(move |attempt| mixed(&[seed, number, attempt]))

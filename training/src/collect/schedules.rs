@@ -18,7 +18,7 @@ const LONGEST: f64 = 60_000.0;
 /// One in this many schedules is random.
 const RANDOM: usize = 4;
 
-/// How many schedules to choose, and how.
+/// The number of schedules to choose, and limits of the choice.
 pub(super) struct Choice {
     pub seed: u64,
     pub samples: usize,

@@ -1,4 +1,4 @@
-//! The schedules of a unit that are measured, and how they become candidates.
+//! The schedules of a unit, and their candidates.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use warploom::tune::sample::Origin;
 
 use super::mixed;
 
-/// What the schedules of a unit follow from, beside the unit itself. The same recipe makes the same
-/// schedules wherever its searches end before their time limits.
+/// The inputs that determine the schedules of a unit, besides the unit itself. The same recipe makes the same schedules
+/// if its searches end before their time limits.
 #[derive(Clone, Copy)]
 pub struct Recipe<'a> {
     /// The device to measure on.
@@ -40,7 +40,7 @@ pub struct Selected {
 /// The schedules of a unit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Selection {
-    /// Those to measure.
+    /// The schedules to measure.
     pub schedules: Vec<Selected>,
     /// Number of schedules that were skipped because they would run or compile for too long.
     pub skipped: u64,

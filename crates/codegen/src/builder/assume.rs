@@ -11,16 +11,16 @@ use crate::ir::{NodeId, NodeKind};
 /// Conditions on block indices and sizes, under which a version of a block needs fewer guards and clamps.
 #[derive(Clone, Default)]
 pub struct Assumptions {
-    /// The values in typical blocks of each leaf that is the same in all threads of a block.
+    /// The range of each uniform leaf in typical blocks.
     pub typical: AHashMap<NodeId, Interval>,
     /// The leaves of scalars, by position.
     pub scalars: AHashMap<u32, NodeId>,
-    /// Sums of such leaves that must not be positive.
+    /// Sums of such leaves that must be at most 0.
     pub made: Vec<Linear<NodeId>>,
 }
 
 impl Assumptions {
-    /// Adds a condition. Of two that differ by a constant, the stronger one counts.
+    /// Adds a condition. Of two conditions that differ by a constant, the stronger one is kept.
     fn assume(&mut self, condition: Linear<NodeId>) {
         match self.made.iter_mut().find(|known| known.terms == condition.terms) {
             Some(known) => known.constant = known.constant.max(condition.constant),
@@ -30,7 +30,7 @@ impl Assumptions {
 }
 
 impl Builder {
-    /// Says that a loop runs as often as a scalar says.
+    /// Records that a scalar holds the trip count of a loop.
     pub fn limit(&mut self, var: NodeId, scalar: Option<u32>) {
         if let Some(position) = scalar {
             self.limited.insert(var, position);
@@ -62,7 +62,7 @@ impl Builder {
         }
     }
 
-    /// Assumes `a <= b` in all threads of the block, if that is so in typical blocks.
+    /// Assumes `a <= b` in all threads of the block, if it holds in typical blocks.
     pub(super) fn assume_le(&mut self, a: NodeId, b: NodeId) -> bool {
         let Some(condition) = self.assumable(a, b) else { return false };
         if let Some(assumptions) = &mut self.assumptions
@@ -84,14 +84,13 @@ impl Builder {
         self.assume_le(one, scalar) && self.assume_le(scalar, one)
     }
 
-    /// A sum of leaves that are the same in all threads, such that `a <= b` wherever it is not positive; `None` if it is
-    /// positive in a typical block.
+    /// A sum of uniform leaves that is at most 0 only where `a <= b`; `None` if it is positive in a typical block.
     fn assumable(&self, a: NodeId, b: NodeId) -> Option<Linear<NodeId>> {
         let assumptions = self.assumptions.as_ref()?;
         let difference = self.linear(a).add_scaled(&self.linear(b), -1)?;
         let mut condition = Linear::constant(difference.constant);
         for (atom, factor) in &difference.terms {
-            // The last step of a loop is the one before the number of its steps.
+            // The last step of a loop is its trip count minus one.
             let steps = self.limited.get(atom).filter(|_| *factor > 0);
             let steps = steps.and_then(|position| assumptions.scalars.get(position));
             let most = if assumptions.typical.contains_key(atom) {
@@ -134,7 +133,7 @@ impl Builder {
         Some(rest)
     }
 
-    /// The conjunction of what was assumed. Nothing is assumed from now on.
+    /// The conjunction of all assumptions. Ends the assuming.
     pub fn take_assumptions(&mut self) -> NodeId {
         let made = self.assumptions.take().unwrap_or_default().made;
         let conditions: Vec<NodeId> = made

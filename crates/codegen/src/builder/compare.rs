@@ -8,9 +8,9 @@ use super::Builder;
 use crate::ir::NodeId;
 
 impl Builder {
-    /// `a <= b` without the terms that never change the answer, with the smallest number that gives
-    /// the same answer. `8 * thread + point <= 31` is `thread <= 3` for all points below 8, so that
-    /// the points of a thread need one guard together. `None` if `a <= b` is of this form.
+    /// `a <= b` without the terms that never change the result, with the smallest constant that gives the same result.
+    /// `8 * thread + point <= 31` is `thread <= 3` for all points below 8, so that the points of a thread share one
+    /// guard. `None` if `a <= b` has this form already.
     pub(super) fn coarse_le(&mut self, a: NodeId, b: NodeId) -> Option<NodeId> {
         let sum = self.linear(a).add_scaled(&self.linear(b), -1)?;
         let mut by_size = sum.terms.clone();
@@ -31,7 +31,7 @@ impl Builder {
         })
     }
 
-    /// The largest `c` with which `coarse + c <= 0` is the same as `coarse + fine + constant <= 0`.
+    /// The largest `c` for which `coarse + c <= 0` is equivalent to `coarse + fine + constant <= 0`.
     fn without(&self, fine: &[(NodeId, i64)], coarse: &[(NodeId, i64)], constant: i64) -> Option<i64> {
         let step = coarse.iter().fold(0, |step, (_, factor)| gcd(step, *factor));
         let Interval { min, max } = self.linear_bounds(&Linear { constant, terms: SmallVec::from(fine) });
@@ -40,8 +40,8 @@ impl Builder {
         (most == least).then(|| most.saturating_mul(step).saturating_neg())
     }
 
-    /// Two indices of which the first is at most the second exactly if the sum is not positive.
-    /// Terms are on the side on which they are positive.
+    /// Two indices, the first at most the second exactly if the sum is at most 0. Terms are on the side on which they
+    /// are positive.
     pub(super) fn sides(&mut self, sum: &Linear<NodeId>) -> [NodeId; 2] {
         let (positive, negative): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
             sum.terms.iter().copied().partition(|(_, factor)| *factor > 0);

@@ -1,37 +1,35 @@
 //! How the kernels of a program follow each other, for launches that overlap.
 //!
-//! On devices that can, a runtime launches a kernel early: its blocks may be scheduled when all blocks of the kernel
-//! before it have ended, although that launch is not complete yet (CUDA calls this programmatic dependent launch).
-//! What that asks of the text:
+//! A device with programmatic dependent launch can start a kernel early: its blocks may be scheduled when all blocks of
+//! the kernel before it have ended, although that launch is not complete yet. Consequences for the text:
 //!
-//! - A kernel that starts early waits, in all its threads and before it touches memory, until the
-//!   kernel before it has ended. That one waited too, or started when all before it had ended, so
-//!   everything before it has ended as well. A kernel that needs nothing of the one before waits all
-//!   the same, for those after it.
-//! - Memory that kernels write changes during the wait. The compiler takes what is behind a `const __restrict__`
-//!   pointer for constant while the kernel runs, and may move its loads ahead of the wait, whatever a clobber of memory
-//!   says. So the wait gives a zero that the compiler does not know, and all pointers to such memory are advanced by it:
-//!   no access can come before the wait that its address depends on. What the compiler knows of the pointers stays, and
-//!   loads are still `ld.global.nc`. They load the right values, since no block of the kernel before runs when the
-//!   wait has ended, and none of the kernel after it has begun. The assembler does know the zero, but moves no access
-//!   across the wait itself.
-//! - The zero counts bytes. If it counts elements, NVRTC 13.0 adds it to every index, in 64 bits.
+//! - A kernel that starts early waits, in all its threads and before it accesses memory, until the kernel before it has
+//!   ended. That kernel waited too, or started when all earlier work had ended, so everything before it has ended as
+//!   well. A kernel that does not depend on its predecessor waits all the same, for the kernels after it.
+//! - Memory that kernels write changes during the wait. The compiler assumes that memory behind a `const __restrict__`
+//!   pointer is constant while the kernel runs, and may hoist its loads above the wait, even across a memory clobber.
+//!   So the wait returns a zero that is opaque to the compiler, and all pointers to such memory are advanced by it: an
+//!   access whose address depends on the wait cannot be moved before it. Other facts about the pointers are preserved,
+//!   and loads are still `ld.global.nc`. They load the right values, since no block of the kernel before runs when the
+//!   wait has ended, and no block of the kernel after it has begun. The assembler does know the zero, but moves no
+//!   access across the wait itself.
+//! - The zero counts bytes. Counted in elements, NVRTC 13.0 would add it to every index, in 64 bits.
 //! - No kernel writes inputs, tables and Params. They may be read early.
 //!
-//! No kernel lets the next one start before its own blocks have ended (`griddepcontrol.launch_dependents`): blocks that
-//! start on the multiprocessors that happen to be free are spread less evenly, and `ld.global.nc` would be wrong.
+//! No kernel triggers the next one before its own blocks have ended (`griddepcontrol.launch_dependents`): blocks that
+//! start on whichever multiprocessors are free are spread less evenly, and `ld.global.nc` would be wrong.
 //!
-//! The text is the same for all devices: older ones compile the wait to nothing. A program of one launch has none of it.
+//! The text is the same for all devices: older ones compile the wait to nothing. A program of one launch has no waits.
 
 use warploom_lang::IdVec;
 
 use super::prelude::Helper;
 use crate::ir::{ArrayId, Kernel, KernelId, Launch, Program, Space};
 
-/// What the wait for the previous kernel gives.
+/// The name of the zero that the wait returns.
 pub(super) const ORIGIN: &str = "origin";
 
-/// What a kernel that waits calls.
+/// The helpers that a kernel with a wait calls.
 pub(super) const HELPERS: [Helper; 2] = [Helper::AwaitPrevious, Helper::After];
 
 /// For every kernel, whether a launch of it follows another launch, so that it may start early and has to wait.

@@ -52,7 +52,7 @@ impl Printer<'_> {
         self.rounded(to, &odd)
     }
 
-    /// Converts a float to an integer where the hardware alone does not do it as we do.
+    /// Converts a float to an integer where the hardware conversion differs from the language's.
     fn clamped(&mut self, to: Type, a: &Operand<'_>) -> Text {
         let double = if a.ty == Type::F64 { a.text.clone() } else { Text::cast(Type::F64, a.text) };
         if to.is_wide() {
@@ -72,7 +72,7 @@ impl Printer<'_> {
             return self.cast(to, a);
         }
         let all = Interval::of_type(to);
-        // Of a `u64`, the largest `i64` stands for everything from there on.
+        // For a `u64`, the largest `i64` stands for all larger limits.
         let beyond = a.ty == Type::U64 && to != Type::U64 && a.range.max == i64::MAX;
         let limit = |limit: i64| match a.ty {
             Type::U32 => Text::atom(format!("{limit}u")),

@@ -15,7 +15,7 @@ use super::prelude::{Helper, Helpers};
 use super::text::{Text, c_type};
 use crate::elementary::{Block, Expr, Kind, Step, functions};
 
-/// Where integers of these functions are. Sums and products of two do not overflow.
+/// The range of integers in these functions. Sums and products of two such integers do not overflow.
 const RANGE: Interval = Interval { min: -(1 << 15), max: 1 << 15 };
 
 /// A function as text.
@@ -58,7 +58,7 @@ pub(super) fn name(number: usize) -> &'static str {
 }
 
 struct Body<'a> {
-    /// What stands for each local.
+    /// The C++ name of each local.
     locals: Vec<String>,
     /// The declarations of constant arrays.
     tables: BTreeSet<String>,

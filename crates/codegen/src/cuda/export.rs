@@ -1,9 +1,9 @@
 //! Exports a pipeline's kernels as files, for programs that do not use Warploom.
 //!
-//! A [`Manifest`] contains everything that such a program needs to know: kernels and their arguments,
-//! launches in order, buffers, Params, compiled code. It is saved as JSON. [`header`] and [`source`]
-//! generate C from it, which is also C++17, that launches the kernels through the CUDA driver. They
-//! read nothing else but the code to embed, so the three always agree.
+//! A [`Manifest`] contains everything that such a program needs to know: kernels and their arguments, launches in
+//! order, buffers, Params, compiled code. It is saved as JSON. [`header`] and [`source`] generate C (also valid C++17)
+//! from it that launches the kernels through the CUDA driver. They read only the manifest and the code to embed, so the
+//! three always agree.
 //!
 //! [`named`] gives the kernels their names in the export, which begin with the name of the package:
 //! several packages can be linked into one program, and their kernels into one module. Kernels that
@@ -54,8 +54,8 @@ use crate::ir::{self, Program};
 /// The most letters of a [stem](file_stem): with the longest ending, `.sm_1000.cubin`, it is the name of a file.
 pub const LONGEST_STEM: usize = 240;
 
-/// The base name of a pipeline's files and the prefix of its C functions: the pipeline's name as an
-/// identifier that hides nothing. A hash takes the place of what is too long for the name of a file.
+/// The base name of a pipeline's files and the prefix of its C functions: the pipeline's name as an identifier that
+/// shadows nothing. Names too long for files are shortened, with a hash.
 pub fn file_stem(pipeline: &str) -> String {
     let whole = Names::of_files().take(pipeline);
     if whole.len() <= LONGEST_STEM {
@@ -66,7 +66,7 @@ pub fn file_stem(pipeline: &str) -> String {
     start + &end
 }
 
-/// A hash that stays the same for all times: FNV-1a.
+/// A hash that never changes: FNV-1a.
 fn hash(text: &str) -> u64 {
     let one = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, one)

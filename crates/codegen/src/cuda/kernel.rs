@@ -377,7 +377,7 @@ impl<'a> KernelPrinter<'a> {
         }
     }
 
-    /// A copy from a buffer to a shared array that goes on while the thread continues.
+    /// An asynchronous copy from a buffer to a shared array.
     fn copy(&mut self, array: ArrayId, index: NodeId, value: NodeId) {
         let loaded = &self.kernel.exprs[value];
         let (NodeKind::Load(from), [at]) = (loaded.kind, &loaded.args[..]) else { return };

@@ -30,7 +30,7 @@ impl<'a> Tracker<'a> {
         Tracker { kernel, places: Box::new(places), current: Current::default(), lines: Vec::new() }
     }
 
-    /// Begins a statement. Returns what to [`leave`](Tracker::leave) with.
+    /// Begins a statement. Returns the state to [`leave`](Tracker::leave) with.
     pub(super) fn enter(&mut self, stmt: &Stmt) -> Current {
         let outside = self.current;
         self.current.place = self.places.next();

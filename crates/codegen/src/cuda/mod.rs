@@ -18,11 +18,11 @@
 //!   statement.
 //! - Shared arrays are static up to [`STATIC_SHARED_BYTES`]. Beyond that, or if the length of one follows
 //!   from the sizes of a launch, they are carved from one dynamic array, and the launch must request the bytes.
-//! - Kernels of a program with several launches can be launched before their predecessor has ended
-//!   (`chain`): they wait for it themselves.
-//! - Constant tables are static arrays of the kernels that read them, in constant memory where all threads read one element
-//!   at a time (`tables`).
-//! - A loop whose count follows from the sizes is unrolled as its usual count suggests (`unroll`).
+//! - Kernels of a program with several launches can be launched before their predecessor has ended: they wait for it
+//!   themselves (`chain`).
+//! - Constant tables are static arrays of the kernels that read them, in constant memory if all threads read the same
+//!   element (`tables`).
+//! - A loop whose trip count follows from the sizes is unrolled as its typical count suggests (`unroll`).
 //! - Characters that identifiers cannot hold are replaced. Names that clash with each other, with
 //!   C++ or with CUDA get a number. The same program always gives the same text.
 
@@ -136,7 +136,8 @@ fn kernels(
     Listing { helpers: 0..before.len(), text: before + &text, lines }
 }
 
-/// Bytes of shared memory that a launch must request: all, if they are more than code may declare or follow from the sizes.
+/// Bytes of dynamic shared memory that a launch must request: all, if they exceed the static limit or depend on the
+/// sizes.
 fn requested_shared_bytes(kernel: &Kernel) -> usize {
     let shared = kernel.shared_bytes();
     if shared > STATIC_SHARED_BYTES || kernel.shared.is_some() { shared } else { 0 }

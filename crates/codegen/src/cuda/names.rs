@@ -9,7 +9,7 @@ pub(crate) struct Names {
     scopes: Vec<Scope>,
     /// Names that C, C++, CUDA or headers declare.
     reserved: HashSet<&'static str>,
-    /// Names that are not taken in upper or lower case either.
+    /// Names that are taken regardless of case.
     in_any_case: HashSet<&'static str>,
     /// Prefixes that no new name may have.
     prefixes: Vec<String>,
@@ -38,7 +38,7 @@ impl Names {
         Names { prefixes: prefixes.into_iter().collect(), ..self }
     }
 
-    /// Names inside a function. They may hide functions that kernels never call.
+    /// Names inside a function. They may shadow functions that kernels never call.
     pub(crate) fn local() -> Names {
         Names::new(&[KEYWORDS, CUDA, CALLED])
     }
@@ -48,8 +48,8 @@ impl Names {
         Names::new(&[KEYWORDS, CUDA, CALLED, FUNCTIONS])
     }
 
-    /// Names of files, which are also the prefixes of C functions and, in upper case, of macros. They
-    /// must not hide a header that C code includes, nor where file names have no case.
+    /// Names of files, which are also the prefixes of C functions and, in upper case, of macros. They must not shadow a
+    /// header that C code includes, also on file systems that ignore case.
     pub(crate) fn of_files() -> Names {
         let in_any_case = HEADERS.split_whitespace().collect();
         Names { in_any_case, ..Names::new(&[KEYWORDS, CUDA, CALLED]) }

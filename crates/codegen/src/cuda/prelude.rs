@@ -18,7 +18,7 @@ use crate::ir::AtomicOp;
 pub(super) enum Helper {
     /// Waits for the end of the previous kernel.
     AwaitPrevious,
-    /// A pointer to what that kernel may have changed.
+    /// A pointer to memory that the previous kernel may have changed.
     After,
     /// Euclidean quotient of `int`.
     DivInt,

@@ -1,7 +1,7 @@
 //! Constant tables: static arrays inside the kernels that read them.
 //!
-//! A static array is in global memory. Where all threads read one element at a time, constant memory is faster: the element comes
-//! with the instruction that uses it. Threads that read different elements would wait for each other there.
+//! A static array is in global memory. If all threads read the same element, constant memory is faster: the element is
+//! an operand of the instruction that uses it. Reads of different elements would be serialised there.
 
 use warploom_lang::affine::interval::Interval;
 use warploom_lang::ir::TableDecl;
@@ -15,7 +15,7 @@ use super::text::{Text, c_type};
 use super::uniform::uniform;
 use crate::ir::{ArrayId, Kernel, NodeKind, Program, Role, Space, every_stmt};
 
-/// The table that an array is; `None` for all other arrays.
+/// The constant table behind an array; `None` for all other arrays.
 pub(super) fn of(program: &Program, space: Space) -> Option<&TableDecl> {
     let Space::Global(buffer) = space else { return None };
     match program.buffers.get(buffer)?.role {
@@ -24,7 +24,7 @@ pub(super) fn of(program: &Program, space: Space) -> Option<&TableDecl> {
     }
 }
 
-/// The most bytes of constant memory that one translation unit takes: half of what there is.
+/// The most bytes of constant memory that one translation unit takes: half of the hardware's.
 const CONSTANT_BYTES: usize = 32 * 1024;
 
 /// The constant memory that a translation unit has left.
@@ -39,7 +39,8 @@ impl Default for ConstantMemory {
 }
 
 impl ConstantMemory {
-    /// Takes memory for the tables of a kernel whose every read has one index in all threads. The others stay in global memory.
+    /// Takes memory for the tables whose every read in the kernel has a uniform index. The others stay in global
+    /// memory.
     pub(super) fn take(&mut self, program: &Program, kernel: &Kernel) -> Vec<ArrayId> {
         let tables = kernel.arrays.iter().filter_map(|(id, array)| Some((id, of(program, array.space)?)));
         let tables: Vec<(ArrayId, &TableDecl)> = tables.collect();
@@ -64,8 +65,8 @@ impl ConstantMemory {
     }
 }
 
-/// The type that a table is stored as. Infinities and NaNs have no literals, nor have floats of 16 bits, so
-/// that such tables are stored as bit patterns.
+/// The type in which a table is stored. Infinities, NaNs and floats of 16 bits have no literals, so such tables are
+/// stored as bit patterns.
 fn stored(table: &TableDecl) -> Type {
     let finite = || table.values().iter().all(|value| value.as_f64().is_finite());
     match table.ty {

@@ -1,11 +1,11 @@
-//! Which values are the same in all threads of a block.
+//! Which values are uniform: the same in all threads of a block.
 
 use warploom_lang::IdVec;
 
 use crate::ir::{Binding, Kernel, KernelNode, Leaf, NodeId, NodeKind, VarId, every_stmt};
 
-/// The nodes of a kernel that are the same in all threads: those of constants, loop variables, block indices, sizes and Params
-/// alone. Whatever comes from memory may differ, except elements of arrays that `is_constant` accepts.
+/// The uniform nodes of a kernel: those that depend only on constants, loop variables, block indices, sizes and Params.
+/// Loads are not uniform, except from arrays that `is_constant` accepts.
 pub(super) fn uniform(kernel: &Kernel, is_constant: impl Fn(&KernelNode) -> bool) -> IdVec<NodeId, bool> {
     let mut vars: IdVec<VarId, bool> = kernel.vars.values().map(|_| true).collect();
     loop {
@@ -28,7 +28,7 @@ pub(super) fn uniform(kernel: &Kernel, is_constant: impl Fn(&KernelNode) -> bool
             };
             varies.then_some(var)
         });
-        // What a variable is bound to may depend on other variables.
+        // The value of a variable may depend on other variables.
         let new: Vec<VarId> = varying.filter(|var| vars[*var]).collect();
         if new.is_empty() {
             return nodes;

@@ -1,7 +1,7 @@
-//! How far the CUDA compiler should unroll loops whose count follows from the sizes of a launch.
+//! How far the CUDA compiler should unroll loops whose trip count follows from the sizes of a launch.
 //!
-//! It unrolls loops with a constant count as it sees fit, so that many loads are in flight at once. Without the count it
-//! unrolls too little.
+//! It unrolls loops with a constant count by its own heuristics, so that many loads are in flight at once. Without a
+//! constant count, it unrolls too little.
 
 use crate::ir::{Kernel, Reach, Stmt, every_stmt};
 
@@ -11,8 +11,7 @@ const MOST: i64 = 16;
 /// The most nodes of all unrolled iterations together.
 const MOST_NODES: i64 = 1024;
 
-/// The number of iterations to unroll of a loop that runs as often as the scalar at `limit` says; `None` to leave it to
-/// the CUDA compiler.
+/// The unroll factor of a loop whose trip count is the scalar at `limit`; `None` to leave it to the CUDA compiler.
 pub(super) fn factor(kernel: &Kernel, limit: u32, body: &[Stmt]) -> Option<i64> {
     let typical = kernel.scalars[limit as usize].typical?;
     let is_simple = |stmt: &Stmt| stmt.effects().reach == Reach::Thread && !matches!(stmt, Stmt::For { .. });
@@ -24,7 +23,7 @@ pub(super) fn factor(kernel: &Kernel, limit: u32, body: &[Stmt]) -> Option<i64> 
     of_count(typical, most).filter(|factor| *factor > 1)
 }
 
-/// A factor that leaves few iterations of a loop with `count` iterations over: a divisor, if there is a large one.
+/// A factor that leaves few remaining iterations of `count`: a divisor, if there is a large one.
 fn of_count(count: i64, most: i64) -> Option<i64> {
     if count <= most {
         return Some(count);

@@ -55,7 +55,7 @@ impl Printer<'_> {
     }
 }
 
-/// An operation that wraps, as C++ defines it for unsigned integers alone.
+/// A wrapping operation. C++ defines it only for unsigned integers.
 fn wrapping(ty: Type, level: u8, symbol: &str, a: &Operand<'_>, b: &Operand<'_>) -> Text {
     match ty {
         Type::I64 => Text::cast(ty, &Text::infix(level, &unsigned(a), symbol, &unsigned(b))),

@@ -1,6 +1,6 @@
 //! Reads the part of Rust that elementary functions are written in.
 //!
-//! What is read is our own source text, so what is not understood is a mistake of ours: it panics, and a test reads all of it.
+//! It reads only our own source text, so it panics on anything unknown. A test reads the whole text.
 
 use warploom_lang::Type;
 
@@ -230,7 +230,7 @@ impl<'a> Parser<'a> {
         vec![scalar(name).unwrap_or_else(|| panic!("`{name}` is no type"))]
     }
 
-    /// What follows `{`, with the closing sign.
+    /// The rest of a block after `{`, with the closing brace.
     fn block(&mut self) -> RawBlock<'a> {
         let mut steps = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! Gives types to what was read, and turns it into operations of the language.
+//! Assigns types to parsed expressions, and converts them to operations of the language.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ fn operator(sign: &str) -> BinaryOp {
         "!=" => BinaryOp::Ne,
         "<" | ">" => BinaryOp::Lt,
         "<=" | ">=" => BinaryOp::Le,
-        // That of integers is another one in Rust.
+        // Integer division differs in Rust.
         "/" => BinaryOp::Div,
         other => panic!("`{other}` is no operator"),
     }
@@ -196,12 +196,12 @@ impl Typer<'_> {
         found.unwrap_or_else(|| panic!("`{name}` is called before it is defined"))
     }
 
-    /// The types of a value; `i32` where nothing decides, as in Rust.
+    /// The types of a value; `i32` where nothing determines it, as in Rust.
     fn known(&self, raw: &Raw<'_>) -> Vec<Type> {
         self.types(raw).into_iter().map(|ty| ty.unwrap_or(Type::I32)).collect()
     }
 
-    /// The types of a value, as far as it decides them itself.
+    /// The types of a value, as far as the value itself determines them.
     fn types(&self, raw: &Raw<'_>) -> Vec<Option<Type>> {
         let all = |types: &[Type]| types.iter().copied().map(Some).collect();
         let either = |a: &Raw<'_>, b: &Raw<'_>| {
@@ -237,7 +237,7 @@ impl Typer<'_> {
         }
     }
 
-    /// A value whose type it decides itself.
+    /// A value that determines its own type.
     fn own(&mut self, raw: &Raw<'_>) -> Expr {
         let types = self.known(raw);
         self.typed(raw, &types)

@@ -18,8 +18,8 @@ pub struct Array {
     pub space: Space,
     /// Number of elements.
     pub elements: usize,
-    /// The length at any sizes, if the array is in shared memory and as long as the sizes of a launch ask; `elements` is the
-    /// largest one.
+    /// The length at any sizes, if the array is in shared memory and its length depends on the sizes of a launch;
+    /// `elements` is the largest one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_launch: Option<LaunchLength>,
 }
@@ -29,7 +29,7 @@ pub struct Array {
 pub struct LaunchLength {
     /// The number of elements.
     pub elements: Formula,
-    /// The scalar with the length of the arrays of this kind before it, in units of [`SHARED_UNIT`]; `None` for the first.
+    /// The scalar with the total length of such arrays before it, in units of [`SHARED_UNIT`]; `None` for the first.
     pub before: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ pub enum Space {
 /// The place of an array in shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedPlace {
-    /// Bytes before it, other than those of arrays whose length follows from the sizes of a launch.
+    /// Bytes before it, other than those of arrays whose length depends on the sizes of a launch.
     pub offset: usize,
     /// The scalar with the bytes of those arrays before it, in units of [`SHARED_UNIT`].
     pub units: Option<u32>,
@@ -69,7 +69,7 @@ pub struct SharedPlace {
 pub const SHARED_UNIT: usize = SHARED_ALIGNMENT as usize;
 
 impl Kernel {
-    /// Bytes of shared memory per block; the most, if they follow from the sizes of a launch.
+    /// Bytes of shared memory per block; the maximum, if they depend on the sizes of a launch.
     pub fn shared_bytes(&self) -> usize {
         self.shared_arrays().map(|(_, array)| array.shared_bytes()).sum()
     }

@@ -1,4 +1,4 @@
-//! Where the statements of a kernel come from.
+//! The origins of a kernel's statements.
 
 use warploom_plan::{LoopId, NestId};
 

@@ -1,7 +1,7 @@
-//! Statements, and what each declares: its operands, its nested lists and its effects.
+//! Statements, and the declarations of each: its operands, its nested lists and its effects.
 //!
-//! These three are the only places that a walk over statements has to ask. Whatever cannot be said with them is a `match` that
-//! names every statement, so that a new one is not passed over.
+//! Walks over statements only have to ask for these three. Any other walk is a `match` that names every statement, so
+//! that the compiler reports new ones.
 
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
@@ -13,11 +13,11 @@ use super::{ArrayId, AtomicOp, NodeId, VarId};
 pub enum Stmt {
     /// Binds a variable for the rest of the list.
     Let(VarId, NodeId),
-    /// Binds a variable for the rest of the list to the value that another lane of the warp has.
+    /// Binds a variable, for the rest of the list, to a value in another lane of the warp.
     Shuffle {
         /// The variable to bind.
         var: VarId,
-        /// What every lane offers.
+        /// The value that every lane offers.
         value: NodeId,
         /// The lane to read from, an `i32` below [`WARP`](super::WARP). Each lane may read from another one.
         lane: NodeId,
@@ -40,8 +40,8 @@ pub enum Stmt {
         /// The element to copy: a load.
         value: NodeId,
     },
-    /// Moves adjacent elements between a buffer and a per-thread array, with one access of the buffer; or starts to copy them
-    /// to a shared array.
+    /// Moves adjacent elements between a buffer and a per-thread array by one access of the buffer; or starts to copy
+    /// them to a shared array.
     Vector {
         /// The array to write.
         to: ArrayId,
@@ -56,7 +56,7 @@ pub enum Stmt {
     },
     /// Makes a group of this thread's copies since its last group.
     Commit,
-    /// This thread waits until at most so many of its latest groups are under way.
+    /// Blocks this thread until at most this many of its latest groups are in flight.
     Wait(u32),
     /// Combines a value with an element atomically.
     Atomic {
@@ -95,20 +95,20 @@ pub enum Stmt {
     Barrier,
 }
 
-/// What a statement does itself, without its nested statements. The loads of its operands are not among its effects.
+/// The effects of a statement itself, without nested statements and without the loads of its operands.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Effects {
-    /// The variable that it binds, and to what.
+    /// The variable that it binds, and the source of its value.
     pub binds: Option<(VarId, Binding)>,
-    /// What it writes.
+    /// The elements that it writes.
     pub writes: Option<Access>,
-    /// What it reads other than by the loads of its operands.
+    /// The elements that it reads, other than by the loads of its operands.
     pub reads: Option<Access>,
     /// Which threads must run it together.
     pub reach: Reach,
 }
 
-/// What a variable is bound to.
+/// The source of a variable's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Binding {
     /// A value.
@@ -160,7 +160,7 @@ pub enum Reach {
     Block,
 }
 
-/// The operands of a statement: references to them, from a reference to it.
+/// The operands of a statement, as references with the mutability of the given one.
 macro_rules! operands {
     ($stmt:expr) => {
         match $stmt {
@@ -176,7 +176,7 @@ macro_rules! operands {
     };
 }
 
-/// The nested lists of a statement: references to them, from a reference to it.
+/// The nested lists of a statement, as references with the mutability of the given one.
 macro_rules! lists {
     ($stmt:expr) => {
         match $stmt {
@@ -211,8 +211,8 @@ impl Stmt {
         lists!(self)
     }
 
-    /// The expressions that the statement itself evaluates, not those of nested statements. Those of a statement that writes
-    /// are the index there, then what is written or its index.
+    /// The expressions that the statement itself evaluates, not those of nested statements. For statements that write:
+    /// the target index first, then the value or its index.
     pub fn operands(&self) -> SmallVec<[NodeId; 2]> {
         let operands: SmallVec<[&NodeId; 2]> = operands!(self);
         operands.into_iter().copied().collect()
@@ -223,7 +223,7 @@ impl Stmt {
         operands!(self)
     }
 
-    /// What the statement itself does.
+    /// The effects of the statement itself.
     pub fn effects(&self) -> Effects {
         let none = Effects::default();
         let access = |array, index, width, kind| Some(Access { array, index, width, kind });

@@ -1,8 +1,8 @@
-//! Loops that copy ahead: their iterations start the asynchronous copies that later ones read.
+//! Software pipelining: the iterations of a loop start the asynchronous copies that later iterations read.
 //!
-//! With `n` slices in shared memory, slices 0 to `n - 2` are started before the loop. Iteration `i` waits for slice `i`, passes
-//! a barrier, starts slice `i + n - 1` where slice `i - 1` was, and computes. Each iteration ends one group of copies, which is
-//! empty at the end of the loop, so that the number of groups under way is always the same.
+//! With `n` slices in shared memory, the prologue starts slices 0 to `n - 2`. Iteration `i` waits for slice `i`, passes
+//! a barrier, starts slice `i + n - 1` in the place of slice `i - 1`, and computes. Each iteration commits one group,
+//! which is empty at the end of the loop, so that the number of groups in flight is constant.
 
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
@@ -15,15 +15,15 @@ use crate::lower::error::LowerError;
 use crate::lower::nesting::Nesting;
 use crate::lower::state::KernelLowering;
 
-/// Loops over slices, taken together.
+/// The slices of nested loops that form one pipeline.
 struct Slices {
     /// The loops, outermost first.
     loops: Vec<LoopId>,
     /// The nests that copy a slice.
     nests: Vec<NestId>,
-    /// How many slices exist at once.
+    /// The number of slices that exist at once (pipeline stages).
     buffers: i64,
-    /// How many slices there are; with a limit, at most.
+    /// The number of slices; the maximum, if there is a limit.
     count: i64,
     /// The scalar with the number of slices, if it follows from the sizes of a launch.
     limit: Option<u32>,
@@ -38,7 +38,7 @@ impl KernelLowering<'_> {
         Some(self.builder.binary(BinaryOp::Mod, number, slices))
     }
 
-    /// Loops that copy ahead, starting with this one.
+    /// Lowers pipelined loops, starting with this one.
     pub fn over_slices(
         &mut self,
         id: LoopId,
@@ -71,7 +71,7 @@ impl KernelLowering<'_> {
         Ok(stmts)
     }
 
-    /// Starts the slices that the first iterations read.
+    /// The prologue: starts the slices that the first iterations read.
     fn first_slices(&mut self, id: LoopId, slices: &Slices) -> Result<Vec<Stmt>, LowerError> {
         let mut around = Nesting::default();
         let number = around.repeat(&mut self.builder, "first".into(), slices.buffers - 1, false);
@@ -85,7 +85,7 @@ impl KernelLowering<'_> {
         Ok(around.around(&mut self.builder, body))
     }
 
-    /// Starts the slice that takes the place of the last one that was read.
+    /// Starts the next slice in the place of the one that was read last.
     fn next_slice(&mut self, id: LoopId, slices: &Slices, number: NodeId) -> Result<Vec<Stmt>, LowerError> {
         let next = self.builder.offset(number, slices.buffers - 1);
         let mut stmts =
@@ -95,7 +95,7 @@ impl KernelLowering<'_> {
         Ok(stmts)
     }
 
-    /// Starts a slice where there is one. Its number is then within `bounds`.
+    /// Starts a slice if it exists; its number is then within `bounds`.
     fn existing(
         &mut self,
         id: LoopId,
@@ -132,7 +132,7 @@ impl KernelLowering<'_> {
     ) -> Result<Vec<Stmt>, LowerError> {
         let lets = self.at_slice(&mut nesting, slices, number);
         self.note(Place::Over(id), lets);
-        // The nests of the loop find the copies at their own place.
+        // The nests inside the loop find the copies at their own place.
         let outside = self.local.clone();
         let mut stmts = Vec::new();
         for &id in &slices.nests {
@@ -149,7 +149,7 @@ impl KernelLowering<'_> {
         Ok(nesting.around(&mut self.builder, stmts))
     }
 
-    /// Turns the stores of what was loaded from buffers into copies.
+    /// Turns the stores of values loaded from buffers into asynchronous copies.
     fn make_asynchronous(&self, stmts: &mut [Stmt]) {
         for stmt in stmts {
             stmt.lists_mut().into_iter().flatten().for_each(|list| self.make_asynchronous(list));
@@ -162,7 +162,7 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// Sets the loops to a slice. Returns the number of variables that this takes.
+    /// Sets the loop variables to a slice. Returns how many variables this binds.
     fn at_slice(&mut self, nesting: &mut Nesting, slices: &Slices, number: NodeId) -> usize {
         let Slices { loops, .. } = slices;
         self.slices.insert(loops[0], number);
@@ -191,7 +191,7 @@ impl KernelLowering<'_> {
         format!("{}_over", stage.domain[tile.var].name)
     }
 
-    /// The scalar with the number of iterations of a loop over the block, if that follows from the sizes of a launch.
+    /// The scalar with the trip count of a loop over the block, if it depends on the sizes of a launch.
     pub fn loop_limit(&mut self, id: LoopId) -> Option<u32> {
         let tile = self.context.plan.loops[id].tile;
         let range = self.context.loop_range(Item::Stage(tile.stage), LoopKind::Reduction(tile.var));

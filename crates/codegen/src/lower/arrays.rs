@@ -26,7 +26,7 @@ impl Length<'_> {
     }
 }
 
-/// Where the elements of an array are.
+/// The position of an array's elements.
 struct Placement {
     layout: Layout,
     /// The slice, if there are several.
@@ -116,7 +116,7 @@ impl KernelLowering<'_> {
         (0..extents.len()).map(axis).collect()
     }
 
-    /// Allocates the arrays of a whole Func or input. Accesses use them from now on.
+    /// Allocates the arrays of a whole Func or input. Later accesses use them.
     fn declare_whole(&mut self, read: Read, space: Space, length: Length<'_>, place: &Placement) {
         let arrays = self.declare(Kept::Whole(read), space, length, place);
         for (value, stored) in arrays.into_iter().enumerate() {
@@ -151,8 +151,9 @@ impl KernelLowering<'_> {
         arrays
     }
 
-    /// Places the arrays whose length follows from the sizes one after the other. Returns the bytes of all shared arrays at any
-    /// sizes; `None` if there is no such array, or if a length does not fit, so that all are as long as they can be.
+    /// Places the arrays whose length depends on the sizes one after the other. Returns the bytes of all shared arrays
+    /// at any sizes; `None` if there is no such array, or if a length does not fit, so that all have their largest
+    /// length.
     pub fn place_shared(&mut self) -> Option<Formula> {
         let placed = self.lengths_before();
         if placed.is_none() {

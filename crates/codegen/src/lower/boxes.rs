@@ -21,11 +21,11 @@ pub(crate) struct Box {
     pub lower: Vec<NodeId>,
     /// The largest extent that occurs at any position.
     pub extent: Vec<i64>,
-    /// The last point along each dimension where the extent varies: the bounds of a box with
-    /// fractions round differently from position to position.
+    /// The last point along each dimension where the extent varies: the bounds of a box with fractions are rounded
+    /// differently at different positions.
     pub upper: Vec<Option<NodeId>>,
-    /// The first and the last point along each dimension that any position has. What the box reads is stored for these points
-    /// alone.
+    /// The first and the last point along each dimension over all positions. Only these points of the box's operands
+    /// are stored.
     pub range: Vec<Interval>,
 }
 
@@ -112,7 +112,7 @@ impl KernelLowering<'_> {
         for reach in reaches {
             let mut lowest = self.lowest(reach, known);
             if reaches.len() > 1 {
-                // Clamp each one to its own range: the ranges determine how far apart they are.
+                // Clamp each of them to its own range: the ranges determine their distance.
                 lowest = self.clamped(lowest, Limit::Value(reach.min), Limit::Value(reach.max));
             }
             least = Some(least.map_or(lowest, |least| self.builder.binary(BinaryOp::Min, least, lowest)));

@@ -1,7 +1,7 @@
 //! Keeps the value that a scan wrote last in a register.
 //!
-//! A scan computes each value from the one before. A thread that has just written that value need not read it back, so the
-//! loads of a scan depend on no store and can be in flight together.
+//! A scan computes each value from the previous one. A thread that has just written the previous value need not load it
+//! back, so the loads of a scan depend on no store and can be in flight together.
 
 use warploom_lang::ExprId;
 use warploom_lang::ir::NodeKind;
@@ -14,7 +14,7 @@ use crate::lower::nesting::Nesting;
 use crate::lower::state::{KernelLowering, Read, Stored};
 use crate::points::Key;
 
-/// The registers of what a thread wrote last, one per value of the Func.
+/// The registers with the value that a thread wrote last, one per value of the Func.
 #[derive(Clone)]
 pub(crate) struct Carried {
     stage: StageRef,
@@ -22,8 +22,8 @@ pub(crate) struct Carried {
 }
 
 impl KernelLowering<'_> {
-    /// Loads what precedes the thread's line into registers, if the nest is a scan that keeps it there. From now on, reads of the
-    /// previous value use the registers, until [`KernelLowering::drop_carried`].
+    /// Loads the value before the thread's line into registers, if the nest is a scan that can keep it there. Reads of
+    /// the previous value then use the registers, until [`KernelLowering::drop_carried`].
     pub fn carry(&mut self, placed: &Placed<'_>, start: &Position) -> Result<Vec<Stmt>, LowerError> {
         let Item::Stage(stage) = placed.nest.item else { return Ok(Vec::new()) };
         if !placed.footprint.carries {
@@ -48,7 +48,7 @@ impl KernelLowering<'_> {
         Ok(self.where_it_runs(placed, stmts))
     }
 
-    /// Statements that are run only at sizes at which the loops of a nest have any steps: elsewhere, nothing precedes them.
+    /// Guards statements so that they run only at sizes at which the loops of a nest have iterations.
     fn where_it_runs(&mut self, placed: &Placed<'_>, stmts: Vec<Stmt>) -> Vec<Stmt> {
         let mut nesting = Nesting::default();
         for r in 0..placed.footprint.domain.len() {
@@ -77,7 +77,7 @@ impl KernelLowering<'_> {
         Some(self.builder.load(register.array, node.ty, index))
     }
 
-    /// Keeps a value of the point that is being stored, for the next one.
+    /// Keeps a value of the point that is being stored for the next point.
     pub fn carried_store(&mut self, value: usize, stored: NodeId) -> Option<Stmt> {
         let Carried { stage, registers } = self.carried.as_ref()?;
         let (stage, register) = (*stage, registers[value].clone());

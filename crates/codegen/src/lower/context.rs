@@ -130,7 +130,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The box that is requested of an output.
+    /// The box that was requested of an output.
     fn asked(&self, request: &Realisation, output: usize) -> Option<Vec<FormulaRange>> {
         match self.problem.sizes() {
             Some(sizes) => Some(sizes.request.outputs[output].clone()),
@@ -166,7 +166,7 @@ impl<'a> Context<'a> {
         self.buffers.push(buffer)
     }
 
-    /// What follows from the sizes and strides of a launch; `None` if all are fixed.
+    /// The formulas of the sizes and strides of a launch; `None` if all are fixed.
     pub fn program_sizes(&self) -> Option<Box<ProgramSizes>> {
         (self.pitched || self.problem.sizes().is_some()).then(|| {
             let conditions = self.problem.sizes().map_or_else(Vec::new, |sizes| sizes.conditions.clone());

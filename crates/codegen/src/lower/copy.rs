@@ -80,8 +80,7 @@ fn each_point(builder: &mut Builder, to: &BufferDecl) -> Points {
     Points { blocks, factors: Vec::new(), at, index, inside }
 }
 
-/// Maps several blocks to each row. Used if the number of points does not fit in a 32-bit index, or if it
-/// follows from the sizes.
+/// Maps several blocks to each row. Used if the number of points exceeds 32-bit indices or depends on the sizes.
 fn each_row(builder: &mut Builder, scalars: &mut Scalars, context: &Context<'_>, buffer: BufferId) -> Points {
     let to = &context.buffers[buffer];
     let width = to.region[0].extent.unsigned_abs();

@@ -1,4 +1,4 @@
-//! What can go wrong in lowering.
+//! Errors of lowering.
 
 use thiserror::Error;
 

@@ -1,7 +1,7 @@
-//! Values of shared memory that a thread keeps in registers over the loops of a block.
+//! Hoists loop-invariant loads from shared memory into registers.
 //!
-//! A Func in registers may read shared memory at points that no loop of the block moves, in every iteration anew. The CUDA compiler
-//! leaves such loads in loops with shuffles, so they move before the loops here.
+//! Loop-invariant loads from shared memory would be repeated in every iteration, because NVRTC does not hoist loads out
+//! of loops with shuffles.
 
 use ahash::AHashMap;
 use warploom_lang::Type;
@@ -12,12 +12,12 @@ use crate::lower::nesting::Nesting;
 use crate::lower::state::{KernelLowering, Read, VectorKey, read_of};
 use crate::points::{Key, Place};
 
-/// What moves before the loops that are being lowered.
+/// The loads that are hoisted out of the loops that are being lowered.
 #[derive(Clone, Default)]
 pub(crate) struct Keeping {
-    /// The shared arrays that nothing in the loops writes.
+    /// The shared arrays that no statement in the loops writes.
     arrays: Vec<ArrayId>,
-    /// The loads that have moved, and their values.
+    /// The number of hoisted loads.
     loads: usize,
     elements: u32,
     /// The statements before the loops.
@@ -25,7 +25,7 @@ pub(crate) struct Keeping {
 }
 
 impl KernelLowering<'_> {
-    /// Begins the outermost loop of a block, unless threads do not wait for each other before it. Returns whether it did.
+    /// Begins hoisting at the outermost loop of a block, if a barrier stands before it. Returns whether it began.
     pub fn begin_keeping(&mut self, body: Sequence<'_, NestId>, waits: bool) -> bool {
         if self.keeping.is_some() || !waits {
             return false;
@@ -40,13 +40,13 @@ impl KernelLowering<'_> {
         true
     }
 
-    /// Ends it, and returns the statements before the loop.
+    /// Ends hoisting, and returns the statements before the loop.
     pub fn end_keeping(&mut self, began: bool) -> Vec<Stmt> {
         if began { self.keeping.take().map_or_else(Vec::new, |keeping| keeping.before) } else { Vec::new() }
     }
 
-    /// Moves what the statements of a stage in registers load before the loops of the block, where these do not move it. All loops
-    /// of the stage must be unrolled.
+    /// Hoists the loop-invariant loads of a stage in registers out of the loops of the block. All loops of the stage
+    /// must be unrolled.
     pub fn keep_loads(&mut self, nesting: &Nesting, stmts: Vec<Stmt>) -> Vec<Stmt> {
         let Some(loops) = nesting.unrolled_loops().filter(|_| self.keeping.is_some()) else { return stmts };
         let exprs = &self.builder.exprs;
@@ -64,7 +64,7 @@ impl KernelLowering<'_> {
         self.all_replaced(&stmts, &mut kept)
     }
 
-    /// Moves a load before the loops of the block. Returns the load from registers that replaces it.
+    /// Hoists a load out of the loops of the block. Returns the load from registers that replaces it.
     fn kept_load(&mut self, loops: &[(VarId, u32)], load: NodeId) -> Option<NodeId> {
         let KernelNode { kind: NodeKind::Load(array), ty, ref args } = self.builder.exprs[load] else {
             return None;
@@ -117,7 +117,8 @@ impl KernelLowering<'_> {
         exprs.reachable([value]).into_iter().any(|id| exprs[id].kind == NodeKind::Leaf(Leaf::Var(var)))
     }
 
-    /// An index with other values of variables; `None` if it is not a sum of these and of what is known before the loops.
+    /// An index with variables substituted; `None` unless it is a sum of these variables and of values known before the
+    /// loops.
     fn moved(&mut self, index: NodeId, moved: &AHashMap<NodeId, NodeId>) -> Option<NodeId> {
         let linear = self.builder.linear(index);
         let mut sum = self.builder.int(linear.constant);
@@ -139,7 +140,7 @@ impl KernelLowering<'_> {
         !exprs.reachable([value]).into_iter().any(|id| varies(&exprs[id].kind))
     }
 
-    /// Keeps the points of an access for another one, which replaces it where variables have other values.
+    /// Records the points of an access for the access that replaces it under substituted variables.
     fn touch_moved(&mut self, from: Key, to: Key, moved: &AHashMap<NodeId, NodeId>) {
         for Place { at, stage } in self.touched(from) {
             let at: Option<Vec<NodeId>> = at.iter().map(|at| self.moved(*at, moved)).collect();

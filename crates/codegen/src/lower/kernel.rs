@@ -27,7 +27,7 @@ pub(crate) struct Shape {
     pub scalars: Vec<Scalar>,
     pub threads: u32,
     pub arrays: IdVec<ArrayId, Array>,
-    /// Bytes of shared memory at any sizes, if they follow from them.
+    /// Bytes of shared memory, if they depend on the sizes.
     pub shared: Option<Formula>,
 }
 
@@ -130,7 +130,7 @@ impl KernelLowering<'_> {
         }
         match plan.stage() {
             Some(stage) if context.problem.is_idle(stage) => Ok(Vec::new()),
-            // Earlier iterations have copied it.
+            // Earlier iterations have copied this slice.
             _ if !context.plan.ahead_of(plan).is_empty() => Ok(Vec::new()),
             _ => self.nest(&plan.nest, footprint),
         }
@@ -171,7 +171,7 @@ impl KernelLowering<'_> {
         stands.then_some(Stmt::Barrier)
     }
 
-    /// Says where the next statements of the block come from.
+    /// Records the origin of the next statements of the block.
     pub fn note(&mut self, place: Place, statements: usize) {
         if statements > 0 {
             self.origins.push(Origin { place, statements });

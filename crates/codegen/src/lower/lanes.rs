@@ -1,7 +1,7 @@
 //! Funcs in registers that the lanes of a warp share.
 //!
-//! Every lane computes its part and takes part in the shuffles, also if it has no point of the nest itself. So nothing here is
-//! under a guard that differs between the lanes of a warp, except single statements that would read memory out of bounds.
+//! Every lane computes its part and executes the shuffles, even if it has no point of the nest itself. So no code here
+//! is under a guard that diverges within a warp, except single statements that would read memory out of bounds.
 
 use ahash::AHashMap;
 use warploom_lang::affine::Interval;
@@ -20,8 +20,8 @@ use crate::lower::state::{KernelLowering, Read};
 use crate::lower::value::Point;
 
 impl KernelLowering<'_> {
-    /// A point of a stage in registers of a nest whose lanes share them. Points that nobody needs are computed without their
-    /// guards where that does no harm, and are zero elsewhere, since other lanes may read them.
+    /// A point of a stage in registers that lanes share. Points that nobody needs are computed without guards where
+    /// that is harmless, and are zero elsewhere, since other lanes may read them.
     pub fn stage_in_lanes(
         &mut self,
         nesting: Nesting,
@@ -43,8 +43,9 @@ impl KernelLowering<'_> {
         Ok(nesting.around(&mut self.builder, body))
     }
 
-    /// A thread's own points under the guard of its lane. Where they are values of the thread that no other one reads, lanes without
-    /// a point compute the last one instead of stepping aside: the CUDA compiler moves no load across a branch.
+    /// A thread's own points under the guard of its lane. If no other thread reads them, out-of-range lanes recompute
+    /// the last point into dead registers instead of branching, so that the warp does not diverge: the CUDA compiler
+    /// moves no load across a branch.
     pub fn around_points(
         &mut self,
         points: Nesting,
@@ -58,7 +59,7 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// A thread's own points, or the last ones where the guard of its lane does not hold; `None` if they cannot be computed there.
+    /// A thread's own points, with the last point for out-of-range lanes; `None` if they cannot be computed there.
     fn last_points(
         &mut self,
         points: &Nesting,
@@ -100,13 +101,13 @@ impl KernelLowering<'_> {
         nodes.filter(|id| matches!(exprs[*id].kind, NodeKind::Load(array) if is_memory(array))).collect()
     }
 
-    /// Whether statements can run at points where they are not needed: they access only registers, in bounds.
+    /// Whether statements may run at points that nobody needs: they access only registers, in bounds.
     fn is_harmless(&self, stmts: &[Stmt]) -> bool {
         let is_register = |access: &Access| self.arrays[access.array].space == Space::Thread;
         self.accesses(stmts).iter().all(is_register) && self.stays_in_registers(stmts)
     }
 
-    /// Whether all accesses to registers are in bounds, at any point.
+    /// Whether all accesses to registers are in bounds at any point.
     fn stays_in_registers(&self, stmts: &[Stmt]) -> bool {
         self.accesses(stmts).into_iter().all(|Access { array, index, width, .. }| {
             let (decl, bounds) = (&self.arrays[array], self.builder.bounds(index));
@@ -115,7 +116,7 @@ impl KernelLowering<'_> {
         })
     }
 
-    /// What statements access, by loads and otherwise.
+    /// All accesses of statements, by loads and otherwise.
     fn accesses(&self, stmts: &[Stmt]) -> Vec<Access> {
         let exprs = &self.builder.exprs;
         let effects = every_stmt(stmts).map(Stmt::effects);
@@ -171,7 +172,7 @@ impl KernelLowering<'_> {
         Ok(nesting.around(&mut self.builder, body))
     }
 
-    /// Sets a point of a Func to another one of another lane.
+    /// Sets a point of a Func to the value that another lane has at another point.
     fn shuffled(
         &mut self,
         func: FuncId,
@@ -188,7 +189,7 @@ impl KernelLowering<'_> {
         Ok([Stmt::Shuffle { var, value: held, lane }, self.written(&stored, to, taken, 0)])
     }
 
-    /// The lane that is some lanes after a thread's own. What the last ones read there is not needed.
+    /// The lane at a distance after a thread's own. The values that the last lanes read are not needed.
     fn lane_after(&mut self, lane: LoopKind, distance: i64) -> NodeId {
         let own = self.symbols.get(&Symbol::Thread(lane)).copied();
         let own = own.unwrap_or_else(|| self.builder.int(0));

@@ -1,28 +1,34 @@
-//! Lowers schedules to kernel IR. Each pass has one file; the table lists them in the order they
-//! run.
+//! Lowers schedules to kernel IR. Each pass has one file; the table lists them in the order in which
+//! they run.
 //!
 //! | pass | what it does |
 //! | --- | --- |
 //! | `context` | the inputs and tables that all passes share |
-//! | `state` | what lowering knows of one kernel so far: what the passes below read and change |
+//! | `state` | the state of lowering for one kernel, which the passes below read and change |
 //! | `place` | finds where every Func lives: inlined, in a buffer, in a block, in a thread |
-//! | `versions` | makes a version of the block without guards and clamps, for blocks away from the edges |
+//! | `versions` | builds a version of the block without guards and clamps, for interior blocks |
 //! | `kernel` | lowers one kernel: its grid, then its nests and loops in order |
-//! | `touch` | keeps the points that accesses touch, for tools that ask |
-//! | `ahead` | starts the copies that later iterations of a loop read, and waits for them |
+//! | `keep` | moves loop-invariant loads from shared memory before the loops of a block |
+//! | `ahead` | software pipelining: starts the copies that later iterations of a loop read, and waits for them |
 //! | `arrays` | allocates the arrays of blocks and threads, and finds them for accesses |
 //! | `sizes` | turns numbers that follow from the sizes of a launch into scalars of the kernel |
 //! | `layout` | computes element indices: 32 bits, or 64 bits for arrays that need them |
 //! | `boxes` | turns footprints into boxes: lower bounds as expressions |
 //! | `nest` | emits the thread and serial loops of one stage, with guards where needed |
 //! | `nesting` | nests loops, lets and guards around statements |
+//! | `slide` | splits a thread's tile into rows, which reuse the registers of earlier rows |
+//! | `registers` | computes the Funcs that a thread holds in registers for its tile |
+//! | `lanes` | computes registers that the lanes of a warp share, and exchanges them by shuffles |
 //! | `shuffle` | reads registers of other threads of the warp, before the guards of a nest |
 //! | `accumulate` | keeps points that a stage updates repeatedly in registers |
-//! | `carry` | keeps what a scan wrote last in a register |
+//! | `carry` | keeps the value that a scan wrote last in a register |
 //! | `stage` | emits the stores of one point of a stage |
-//! | `vector` | makes the accesses of unrolled loops several elements at a time |
 //! | `value` | lowers the expressions of a stage at one point and inlines Funcs |
+//! | `vector` | combines the accesses of unrolled loops into vector loads, stores and copies |
+//! | `replace` | substitutes values in statements, for `keep` and `vector` |
+//! | `touch` | records the points that accesses touch, for tools that ask |
 //! | `copy` | copies the requested part of outputs that are computed on a larger region |
+//! | `error` | the errors of all passes |
 //!
 //! The [`builder`](crate::builder) simplifies expressions as they are built. Passes that take time
 //! are `tracing` spans; `warploom -v` shows a table of them.

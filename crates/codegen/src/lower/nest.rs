@@ -57,7 +57,7 @@ pub(crate) struct Placed<'n> {
     pub subject: Subject,
 }
 
-/// A dimension of a flat loop whose extent follows from the sizes.
+/// A dimension of a flat loop whose extent depends on the sizes.
 struct CountedLane {
     /// Its number among the dimensions.
     lane: usize,
@@ -76,7 +76,7 @@ impl KernelLowering<'_> {
         Ok(self.start_registers(nest.item, &stmts).into_iter().chain(stmts).collect())
     }
 
-    /// The same element by element.
+    /// The same without vectors.
     pub fn elements(&mut self, nest: &Nest, footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
         self.begin_shuffles(footprint);
         let mut subject = self.subject(nest.item);
@@ -88,7 +88,7 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// Where the loops of a nest start.
+    /// The first position of a nest's loops.
     fn start(&mut self, placed: &Placed<'_>) -> Position {
         // In another nest, the same point may be read from other memory.
         self.inlined.clear();
@@ -103,11 +103,11 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// A nest whose loops are shared out among threads.
+    /// A nest whose loops are distributed over threads.
     fn shared_out(&mut self, placed: &Placed<'_>, used: u64) -> Result<Vec<Stmt>, LowerError> {
         let mut position = self.start(placed);
         let (mut lanes, mut outer) = (Nesting::default(), Nesting::default());
-        // Threads beyond those of the stage are idle. They take part in shuffles.
+        // Threads beyond those of the stage are idle, but execute shuffles.
         let guarded = if placed.footprint.shuffled.is_empty() { &mut lanes } else { &mut outer };
         match placed.footprint.lanes {
             None => self.guard_threads(guarded, used),
@@ -122,8 +122,8 @@ impl KernelLowering<'_> {
         Ok(lanes.around(&mut self.builder, stmts))
     }
 
-    /// One loop over all points, which the threads process in strides. All rounds but the last have a point for every thread:
-    /// they need no guard, and the loads of one do not wait for those of another.
+    /// One loop over all points in strides of the block's threads. All rounds but the last are full: they need no
+    /// guard, and their loads overlap.
     fn flat(&mut self, placed: &Placed<'_>) -> Result<Vec<Stmt>, LowerError> {
         let lanes: Vec<Axis> = placed.footprint.axes_of(AxisKind::Lane).collect();
         let total = lanes.iter().map(|axis| axis.count).fold(1, i64::saturating_mul);
@@ -147,7 +147,7 @@ impl KernelLowering<'_> {
         Ok(stmts)
     }
 
-    /// The point of a flat loop that an index stands for.
+    /// The coordinates of a point of a flat loop, given its index.
     fn digits(
         &mut self,
         outer: &mut Nesting,
@@ -187,7 +187,7 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// A thread's number in some rounds of a flat loop, where it is below the number of points.
+    /// A thread's index in some rounds of a flat loop, guarded to lie below the number of points.
     fn flat_index(
         &mut self,
         outer: &mut Nesting,
@@ -223,7 +223,7 @@ impl KernelLowering<'_> {
         index
     }
 
-    /// The first dimension of a flat loop that runs over a whole range that follows from the sizes.
+    /// The first dimension of a flat loop over a whole range that depends on the sizes.
     fn counted_lane(&mut self, placed: &Placed<'_>, lanes: &[Axis]) -> Option<CountedLane> {
         let item = placed.subject.item;
         let whole = |axis: &Axis| (axis.count > 1).then(|| self.whole_range(placed, axis.dim))?;
@@ -241,7 +241,7 @@ impl KernelLowering<'_> {
         Some(CountedLane { lane, extent, total, is_exact })
     }
 
-    /// The first value of a loop that runs over all of its range wherever the nest is, if that range follows from
+    /// The first value of a loop that covers its whole range at every position of the nest, if that range depends on
     /// the sizes.
     fn whole_range(&self, placed: &Placed<'_>, dim: LoopKind) -> Option<i64> {
         let reach = match dim {
@@ -253,7 +253,7 @@ impl KernelLowering<'_> {
         whole.then_some(reach.min)
     }
 
-    /// The scalar with the number of steps of a loop over its whole range, if that follows from the sizes.
+    /// The scalar with the trip count of a loop over its whole range, if it depends on the sizes.
     fn step_limit(&mut self, placed: &Placed<'_>, dim: LoopKind, step: i64) -> Option<u32> {
         let first = self.whole_range(placed, dim)?;
         let range = self.context.loop_range(placed.subject.item, dim);
@@ -272,7 +272,7 @@ impl KernelLowering<'_> {
         Ok(body)
     }
 
-    /// Where a thread's own points stand, after what lanes without points compute too.
+    /// A thread's own points, after the code that lanes without points execute too.
     pub fn points_of_lane(&mut self, placed: &Placed<'_>, start: &Position) -> Nesting {
         let mut points = Nesting::default();
         if let Some(lane) = placed.footprint.lanes.or(placed.footprint.all_lanes) {
@@ -319,7 +319,7 @@ impl KernelLowering<'_> {
             let along = self.builder.scale(number, step);
             let offset = position.offset(dim);
             *offset = self.builder.add(*offset, along);
-            // A group of several points is guarded point by point.
+            // Interleaved groups are guarded point by point.
             if !axis.is_interleaved() || placed.footprint.share(dim).1 == 1 {
                 self.guard(inner, &placed.subject, position, dim);
             }
@@ -333,7 +333,7 @@ impl KernelLowering<'_> {
         nesting.enter(&mut self.builder);
     }
 
-    /// The same for whole warps, so that the threads of a warp do not part.
+    /// The same at the granularity of warps, so that no warp diverges.
     fn guard_warps(&mut self, nesting: &mut Nesting, used: u64) {
         let (thread, warp) = (self.thread(), self.builder.int(WARP.into()));
         let used = self.builder.int(i64::try_from(used / u64::from(WARP)).unwrap_or(i64::MAX));
@@ -342,7 +342,7 @@ impl KernelLowering<'_> {
         nesting.enter(&mut self.builder);
     }
 
-    /// The digits of this thread's number.
+    /// The digits of this thread's index along the thread dimensions.
     fn lanes(&mut self, lanes: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
         let Placed { footprint, subject, .. } = placed;
         let (thread, mut below) = (self.thread(), 1);
@@ -360,8 +360,8 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// The start of this thread's tile along each loop that threads share and each dimension. The
-    /// threads make several rounds where they do not cover the box at once.
+    /// The start of this thread's tile along each loop that threads share, and each dimension. Threads that do not
+    /// cover the box at once make several rounds.
     fn rounds(&mut self, outer: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
         let Placed { footprint, subject, .. } = placed;
         for axis in footprint.axes_of(AxisKind::Round) {
@@ -369,7 +369,7 @@ impl KernelLowering<'_> {
             let (threads, serial) = footprint.share(dim);
             // The end of the last thread's tile, which may be out of bounds.
             self.builder.fitted(rounds.saturating_mul(step) - 1);
-            // The start in the first round; the others are among the loops over the thread's points.
+            // The start in the first round; the other rounds are among the loops over the thread's points.
             if axis.is_interleaved() {
                 let offset = position.offset(dim);
                 *offset = self.builder.scale(*offset, serial);
@@ -383,7 +383,7 @@ impl KernelLowering<'_> {
             let tile = self.builder.add(before, *offset);
             self.symbols.insert(Symbol::Thread(dim), tile);
             *offset = self.builder.scale(tile, serial);
-            // All lanes compute what a warp shares.
+            // All lanes compute shared registers.
             if footprint.lanes != Some(dim) && footprint.all_lanes != Some(dim) {
                 self.guard_tile(outer, placed, position, dim);
             }
@@ -400,8 +400,7 @@ impl KernelLowering<'_> {
     ) {
         match placed.footprint.share(dim).1 {
             1 => self.guard(nesting, &placed.subject, position, dim),
-            // A thread whose tile is out of bounds has no work and none of its own values to
-            // read.
+            // A thread whose tile is out of bounds has no work, and no own values to read.
             _ => self.guard_box(nesting, position, dim),
         }
     }
@@ -415,7 +414,7 @@ impl KernelLowering<'_> {
             let part =
                 inner.repeat_up_to(&mut self.builder, subject.name(dim).to_owned(), parts, limit, false);
             *position.offset(dim) = self.builder.scale(part, serial);
-            // A loop that ends where its range ends needs no guard.
+            // A loop that ends with its range needs no guard.
             let exact = limit.is_some() && parts > 1 && self.starts_at_constant(subject, dim);
             if serial == 1 && !exact {
                 self.guard(inner, subject, position, dim);
@@ -423,8 +422,7 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// Keeps a loop inside its box, so that it does not overlap the next box, and inside the region
-    /// that is computed at all.
+    /// Keeps a loop inside its box, so that it does not overlap the next box, and inside the region of its stage.
     pub fn guard(&mut self, nesting: &mut Nesting, subject: &Subject, position: &Position, kind: LoopKind) {
         self.guard_box(nesting, position, kind);
         let (own, d, offset) = position.place(kind);

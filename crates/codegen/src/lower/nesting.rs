@@ -90,7 +90,7 @@ impl Nesting {
         }
     }
 
-    /// Wraps `body` in all statements opened so far. Nothing is left of it if a condition never holds.
+    /// Wraps `body` in all statements opened so far. Empty if a condition never holds.
     pub fn around(mut self, builder: &mut Builder, mut body: Vec<Stmt>) -> Vec<Stmt> {
         self.enter(builder);
         // A condition that always holds opened no frame.

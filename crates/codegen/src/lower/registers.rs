@@ -1,4 +1,4 @@
-//! Funcs that a thread keeps in registers for its own tile.
+//! Register tiles: Funcs that a thread keeps in registers for its own tile.
 
 use std::ops::Range;
 
@@ -26,8 +26,8 @@ impl Part {
 }
 
 impl KernelLowering<'_> {
-    /// Computes the Funcs that a thread keeps in registers for its own tile; with a row, only what the row needs and none
-    /// before it.
+    /// Computes the Funcs that a thread keeps in registers for its own tile; with a row, only the points that this row
+    /// is the first to need.
     pub fn registers(&mut self, placed: &Placed<'_>, row: Option<i64>) -> Result<Vec<Stmt>, LowerError> {
         let mut body = Vec::new();
         for &func in &placed.nest.registers {
@@ -49,7 +49,7 @@ impl KernelLowering<'_> {
     fn part(&self, own: &RegisterFootprint, row: Option<i64>) -> Option<Part> {
         match (row, own.rows) {
             (None, _) => Some(Part::default()),
-            // What does not move with the rows is computed before the first one.
+            // Funcs that do not move with the rows are computed before the first row.
             (Some(row), None) => (row == 0).then(Part::default),
             (Some(row), Some(rows)) => {
                 let range = rows.of(row, own.thread.points.dims[rows.dim].extent());

@@ -1,4 +1,4 @@
-//! Statements with other values in place of some.
+//! Substitutes values in statements.
 
 use ahash::AHashMap;
 
@@ -7,12 +7,12 @@ use crate::lower::state::KernelLowering;
 use crate::points::{Key, Place};
 
 impl KernelLowering<'_> {
-    /// Statements with other values in place of some.
+    /// Statements with values substituted.
     pub fn all_replaced(&mut self, stmts: &[Stmt], values: &mut AHashMap<NodeId, NodeId>) -> Vec<Stmt> {
         stmts.iter().map(|stmt| self.replaced(stmt, values)).collect()
     }
 
-    /// A statement with other values in place of some.
+    /// A statement with values substituted.
     pub fn replaced(&mut self, stmt: &Stmt, values: &mut AHashMap<NodeId, NodeId>) -> Stmt {
         let mut new = stmt.clone();
         for operand in new.operands_mut() {
@@ -27,7 +27,7 @@ impl KernelLowering<'_> {
         new
     }
 
-    /// An expression with other values in place of some. Keeps what it finds.
+    /// An expression with values substituted. Memoises its results in `values`.
     pub fn replaced_value(&mut self, root: NodeId, values: &mut AHashMap<NodeId, NodeId>) -> NodeId {
         for id in self.builder.exprs.reachable([root]) {
             if values.contains_key(&id) {
@@ -46,7 +46,8 @@ impl KernelLowering<'_> {
         values[&root]
     }
 
-    /// Keeps the points of an access for the one that replaces it: where a loaded value is a coordinate, it is in registers too.
+    /// Records the points of an access for the access that replaces it: coordinates that were loaded are in registers
+    /// too.
     fn touch_replaced(&mut self, from: Key, to: Key, values: &mut AHashMap<NodeId, NodeId>) {
         let Some(points) = &self.points else { return };
         let (places, vectors) = (points.places(from).to_vec(), points.vectors(from).to_vec());
@@ -67,7 +68,7 @@ impl KernelLowering<'_> {
     }
 }
 
-/// The access that a statement writes by.
+/// The access by which a statement writes.
 fn written(stmt: &Stmt) -> Option<Key> {
     let Access { array, index, .. } = stmt.effects().writes?;
     Some(Key { array, index, value: stmt.operands().get(1).copied() })

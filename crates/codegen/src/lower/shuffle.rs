@@ -1,8 +1,7 @@
-//! Shuffles: what a nest reads of Funcs that the threads of a warp hold in registers.
+//! Shuffles: reads of Funcs that the threads of a warp hold in registers.
 //!
-//! All threads of the warp run a shuffle, so a nest makes its shuffles before its guards, with lanes
-//! that follow from the thread's index. A thread without a point makes them too, and may read
-//! anything.
+//! All threads of a warp must execute a shuffle, so the shuffles of a nest come before its guards, with lanes computed
+//! from the thread's index. Threads without a point execute them too, and may read anything.
 
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, Value};
@@ -35,7 +34,7 @@ impl KernelLowering<'_> {
         self.shuffles.thread = self.shuffles.thread.map(|thread| self.builder.add(thread, along));
     }
 
-    /// A value that a Func has at a point, given the one that the thread holds itself.
+    /// A value of a Func at a point, given the value that the thread holds itself.
     pub fn exchanged(&mut self, read: Read, at: &[NodeId], own: NodeId) -> NodeId {
         let Read::Func(func) = read else { return own };
         if !self.shuffles.of.contains(self.context.problem.dag().func_node(func)) {
@@ -77,13 +76,12 @@ impl KernelLowering<'_> {
         Some(thread)
     }
 
-    /// The shuffles of the nest, which ends.
+    /// Ends the nest, and returns its shuffles.
     pub fn take_shuffles(&mut self) -> Vec<Stmt> {
         std::mem::take(&mut self.shuffles).stmts
     }
 
-    /// Sets what `stmts` leave unset of a Func that threads exchange in registers: lanes without a
-    /// point are read too.
+    /// Initialises the registers of an exchanged Func that `stmts` leave unset: lanes without a point are read too.
     pub fn start_registers(&mut self, item: Item, stmts: &[Stmt]) -> Vec<Stmt> {
         let Some(StageRef { func, stage: 0 }) = item.stage().filter(|stage| self.is_in_warps(stage.func))
         else {

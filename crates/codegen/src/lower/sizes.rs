@@ -1,4 +1,4 @@
-//! Numbers that follow from the sizes of a launch: constants if the sizes are fixed.
+//! Numbers that depend on the sizes of a launch: constants if the sizes are fixed.
 
 use warploom_lang::affine::Interval;
 use warploom_lang::dynamic::{Atom, AtomId, Formula, FormulaRange};
@@ -11,7 +11,7 @@ use crate::ir::{BufferId, Leaf, NodeId, Scalar, ScalarValue};
 use crate::lower::context::Context;
 use crate::lower::state::KernelLowering;
 
-/// The numbers that a kernel is given with each launch, as far as they are needed yet.
+/// The scalars of a kernel that are needed so far.
 #[derive(Clone, Default)]
 pub(crate) struct Scalars(pub Vec<Scalar>);
 
@@ -113,7 +113,7 @@ impl Context<'_> {
         range.cloned().unwrap_or_else(fixed)
     }
 
-    /// The number of steps of `size` that cover a range which starts at `first`; at least `least`. `None` if it is the same
+    /// The number of steps of `size` that cover a range starting at `first`; at least `least`. `None` if it is the same
     /// at all sizes.
     pub fn steps(&self, range: &FormulaRange, first: i64, size: i64, least: i64) -> Option<Formula> {
         if range.last.is_constant() {
@@ -151,8 +151,8 @@ impl KernelLowering<'_> {
         (self.formula(&first), self.formula(&last))
     }
 
-    /// The first and last value of a loop over a box which is inside `range` wherever it is. A kernel that does not compute all
-    /// points of its Func needs fewer of others too.
+    /// The first and last value of a loop over a box that lies inside `range` at every position. A kernel that computes
+    /// only part of its Func also needs less of other Funcs.
     pub fn box_ends(&mut self, item: Item, kind: LoopKind, range: Interval) -> (NodeId, NodeId) {
         let FormulaRange { mut first, mut last } = self.context.loop_range(item, kind);
         if first.is_constant() && last.is_constant() {
@@ -175,7 +175,7 @@ impl KernelLowering<'_> {
         Some(self.formula(&formula))
     }
 
-    /// The scalar that holds the number of steps of a loop; `None` if the number is the same at all sizes.
+    /// The scalar with the trip count of a loop; `None` if it is the same at all sizes.
     pub fn counted(&mut self, range: &FormulaRange, first: i64, size: i64) -> Option<u32> {
         let steps = self.context.steps(range, first, size, 0)?;
         Some(self.scalars.position(self.context, &steps))

@@ -1,8 +1,7 @@
-//! Nests that slide: a thread computes its points row by row. Before each row it computes what the row needs of the Funcs in its
-//! registers, and no row before.
+//! Sliding windows: a thread computes its points row by row. Before each row it computes the points of the Funcs in its
+//! registers that this row is the first to need.
 //!
-//! Everything is unrolled, so that the registers of rows that are done with can be used again: the CUDA compiler sees which
-//! elements are still read.
+//! Everything is unrolled, so that the CUDA compiler sees when a row is dead and reuses its registers.
 
 use warploom_schedule::LoopKind;
 

@@ -11,7 +11,7 @@ use crate::lower::state::{KernelLowering, Read};
 use crate::lower::value::Point;
 use crate::points::Key;
 
-/// What a nest computes or copies, and the names of its loops.
+/// The Func or input that a nest computes or copies, and the names of its loops.
 pub(crate) struct Subject {
     pub item: Item,
     /// Whether the nest updates its points by atomics.
@@ -84,7 +84,7 @@ impl KernelLowering<'_> {
         let pipeline = self.context.pipeline();
         let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
         if let Some(predicate) = decl.predicate {
-            // The values that the predicate reads exist only at points that are computed.
+            // The operands of the predicate exist only at points that are computed.
             nesting.enter(&mut self.builder);
             let condition = self.value(predicate, point.clone())?;
             nesting.require(self.builder.guarded(condition));
@@ -105,7 +105,7 @@ impl KernelLowering<'_> {
             let value = *value;
             return Ok(vec![self.store(Read::Func(stage.func), stage.stage, 0, &at, value)?]);
         }
-        // A tuple reads all old values before it writes any; what a scan keeps is computed once.
+        // A tuple reads all old values before it writes any. A value that a scan keeps is computed once.
         let mut stmts = Vec::new();
         let at: Vec<NodeId> = at.into_iter().map(|index| self.read_now(&mut stmts, "at", index)).collect();
         let values: Vec<NodeId> =
@@ -117,8 +117,7 @@ impl KernelLowering<'_> {
         Ok(stmts)
     }
 
-    /// Binds a value that contains loads to a variable, so that the loads precede the statements
-    /// that follow.
+    /// Binds a value that contains loads to a variable, so that the loads precede the statements that follow.
     fn read_now(&mut self, stmts: &mut Vec<Stmt>, name: &str, value: NodeId) -> NodeId {
         let exprs = &self.builder.exprs;
         let mut nodes = exprs.reachable([value]).into_iter();

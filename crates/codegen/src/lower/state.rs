@@ -1,15 +1,15 @@
-//! What lowering knows of one kernel so far.
+//! The state of lowering for one kernel.
 //!
 //! | field | who changes it |
 //! | --- | --- |
 //! | `builder` | every pass: it makes and simplifies all expressions |
-//! | `symbols` | `kernel` (blocks, loops over them) and `nest` (threads): what moves boxes |
-//! | `arrays`, `globals`, `kept` | `arrays`: what has been declared |
-//! | `local` | `arrays` and `accumulate`: where values are found at the current position |
+//! | `symbols` | `kernel` (blocks, loops over them) and `nest` (threads): the variables that move boxes |
+//! | `arrays`, `globals`, `kept` | `arrays`: the declared arrays |
+//! | `local` | `arrays` and `accumulate`: the arrays of values at the current position |
 //! | `slices` | `ahead`: which slice is being lowered |
 //! | `carried` | `carry`, within one nest |
 //! | `inlined` | `value`, within one nest |
-//! | `scalars` | `sizes`: what follows from the sizes of a launch |
+//! | `scalars` | `sizes`: numbers that depend on the sizes of a launch |
 //! | `shuffles` | `shuffle`, within one nest |
 //! | `vectors` | `vector` |
 //! | `axes` | `kernel`; read by `versions` |
@@ -62,14 +62,14 @@ pub(crate) enum Kept {
     Tile(StageRef),
 }
 
-/// The elements of an array that a thread has in registers: those of a buffer that it accesses by vectors in one loop, or those of a
+/// The elements of an array that a thread has in registers: those that it moves by vectors in one loop, or those of a
 /// shared array that it keeps over loops.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct VectorKey {
     /// The buffer or shared array.
     pub array: ArrayId,
     pub elements: u32,
-    /// The number of the access among those of the array in the loop.
+    /// The number of the access among all accesses of the array in the loop.
     pub number: usize,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct VectorKey {
 pub(crate) struct Stored {
     pub array: ArrayId,
     pub layout: Layout,
-    /// The slice of the array, if it has several. The layout has it as a last dimension.
+    /// The slice of the array, if it has several. Slices are the last dimension of the layout.
     pub slice: Option<NodeId>,
 }
 
@@ -97,11 +97,11 @@ impl Stored {
 pub(crate) struct GridAxis {
     /// The block's index.
     pub index: NodeId,
-    /// What footprints call it.
+    /// The symbol of the block's index in footprints.
     pub symbol: Symbol,
     /// The number of blocks.
     pub count: i64,
-    /// The number of blocks, from the first, that the end of the image does not cut off.
+    /// The number of leading blocks that the end of the image does not cut.
     pub full: i64,
     /// The number of blocks at the sizes that the kernel is scheduled for.
     pub typical_count: i64,
@@ -115,7 +115,7 @@ pub(crate) struct KernelLowering<'a> {
     pub arrays: IdVec<ArrayId, Array>,
     pub inlined: AHashMap<InlinedAt, NodeId>,
     pub shuffles: Shuffles,
-    /// The numbers that the kernel is given with each launch.
+    /// The scalars of the kernel.
     pub scalars: Scalars,
     /// The arrays of buffers.
     pub globals: AHashMap<BufferId, Stored>,
@@ -124,25 +124,25 @@ pub(crate) struct KernelLowering<'a> {
     pub local: AHashMap<(Read, usize), Stored>,
     /// The arrays of the block and the thread, by purpose and value number.
     pub kept: AHashMap<(Kept, usize), ArrayId>,
-    /// The arrays of the thread that hold the elements of vectors and what it keeps over loops. Loops and versions of a block share them.
+    /// The per-thread arrays for vectors and for values kept over loops. Loops and versions of a block share them.
     pub vectors: AHashMap<VectorKey, ArrayId>,
     /// The values of the symbols in footprints, at the position that is being lowered.
     pub symbols: AHashMap<Symbol, NodeId>,
-    /// The number of the slice that is being lowered, by the first of the loops that copy it ahead.
+    /// The number of the slice that is being lowered, by the first of the loops that it is pipelined over.
     pub slices: AHashMap<LoopId, NodeId>,
-    /// What moves before the loops of the block that are being lowered.
+    /// The loads that are hoisted out of the loops that are being lowered.
     pub keeping: Option<Keeping>,
     /// The values of the thread variables of the nest that is being lowered.
     pub digits: AHashMap<NodeId, NodeId>,
-    /// What the scan that is being lowered wrote last.
+    /// The values that the current scan wrote last.
     pub carried: Option<Carried>,
     threads: u32,
     pub barriers: Barriers,
     /// The axes of the grid with more than one block.
     pub axes: Vec<GridAxis>,
-    /// Where the statements of the block come from, in textual order.
+    /// The origins of the block's statements, in textual order.
     pub origins: Vec<Origin>,
-    /// The points that accesses touch, if they are asked for.
+    /// The points that accesses touch, if requested.
     pub points: Option<KernelPoints>,
 }
 

@@ -1,4 +1,4 @@
-//! Keeps the points that accesses touch, for tools that ask for them.
+//! Records the points that accesses touch, for tools that request them.
 
 use warploom_lang::IdVec;
 
@@ -7,7 +7,7 @@ use crate::lower::context::Context;
 use crate::lower::state::{Kept, KernelLowering, Read, Stored};
 use crate::points::{Held, KernelPoints, Key, Place, Points, Source};
 
-/// The kernels lowered so far, with their points if these are asked for.
+/// The kernels lowered so far, with their points if requested.
 #[derive(Default)]
 pub(crate) struct Kernels {
     pub kernels: IdVec<KernelId, Kernel>,
@@ -19,7 +19,7 @@ impl Kernels {
         Kernels { points: Some(Points::default()), ..Kernels::default() }
     }
 
-    /// Where the next kernel keeps its points, if they are asked for.
+    /// The table for the points of the next kernel, if requested.
     pub fn new_points(&self) -> Option<KernelPoints> {
         self.points.as_ref().map(|_| KernelPoints::default())
     }
@@ -47,19 +47,19 @@ impl KernelLowering<'_> {
         Stmt::Store { array, index, value }
     }
 
-    /// Keeps the point that an access touches, if it is asked for.
+    /// Records the point that an access touches, if requested.
     pub fn touch(&mut self, key: Key, at: &[NodeId], stage: usize) {
         if let Some(points) = &mut self.points {
             points.add(key, Place { at: at.iter().copied().collect(), stage });
         }
     }
 
-    /// The points that an access touches, as far as they are asked for.
+    /// The points that an access touches, as far as they are recorded.
     pub fn touched(&self, key: Key) -> Vec<Place> {
         self.points.as_ref().map_or_else(Vec::new, |points| points.places(key).to_vec())
     }
 
-    /// Keeps the points of an access for another one, which replaces it.
+    /// Records the points of an access for the access that replaces it.
     pub fn touch_alike(&mut self, from: Key, to: Key) {
         for Place { at, stage } in self.touched(from) {
             self.touch(to, &at, stage);
@@ -88,7 +88,7 @@ impl KernelLowering<'_> {
     }
 }
 
-/// What each array holds; `local` says it of arrays that are no buffers.
+/// The Func or input that each array holds; `local` lists the arrays that are not buffers.
 pub(crate) fn held(
     context: &Context<'_>,
     arrays: &IdVec<ArrayId, Array>,

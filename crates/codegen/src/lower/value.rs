@@ -12,8 +12,8 @@ use crate::lower::error::LowerError;
 use crate::lower::place::Place;
 use crate::lower::state::{InlinedAt, KernelLowering, Read};
 
-/// The most expressions per kernel. Funcs that are inlined into each other at several points each
-/// can make exponentially many, more than any compiler could handle.
+/// The most expressions per kernel. Funcs inlined into each other at several points can make exponentially many, more
+/// than any compiler could handle.
 const MAX_NODES: usize = 250_000;
 
 /// The values of a stage's variables at one point.
@@ -127,7 +127,7 @@ impl KernelLowering<'_> {
         }))
     }
 
-    /// An element of a constant table; a constant if its place is known.
+    /// An element of a constant table; a constant if its index is known.
     fn table(&mut self, table: TableId, ty: Type, at: &[NodeId]) -> NodeId {
         let known: Option<Vec<i64>> = at.iter().map(|index| self.builder.known_int(*index)).collect();
         let decl = &self.context.pipeline().tables()[table];
@@ -153,8 +153,8 @@ impl KernelLowering<'_> {
         Ok(self.exchanged(read, at, own))
     }
 
-    /// The nearest point that is stored. A kernel stores only the part of a Func beyond which its values repeat. A stage
-    /// that reads its own Func does so within that part.
+    /// The nearest stored point. A kernel stores only the core of a Func, beyond which its values repeat. A stage that
+    /// reads its own Func stays within the core.
     fn nearest_stored(&mut self, read: Read, at: &[NodeId]) -> SmallVec<[NodeId; 4]> {
         let mut nearest = SmallVec::from_slice(at);
         let Read::Func(func) = read else { return nearest };

@@ -1,8 +1,9 @@
-//! Vectors: unrolled loops access buffers several elements at a time.
+//! Vector loads and stores: unrolled loops access buffers several elements at a time.
 //!
-//! In a loop whose iterations access adjacent elements of a buffer, from a multiple of 2, 4, 8 or 16 on, the loads move to
-//! registers before the loop, and the stores come from registers after it. This is possible where all iterations run, and where
-//! nothing else in the loop accesses what is stored. Asynchronous copies are vectors where both sides are adjacent and aligned.
+//! If the iterations of a loop access adjacent elements of a buffer, aligned to 2, 4, 8 or 16 elements, the loads
+//! become vector loads to registers before the loop, and the stores become vector stores from registers after it. This
+//! requires that all iterations run, and that no other access in the loop touches the stored elements. Asynchronous
+//! copies become vectors if both sides are adjacent and aligned.
 
 mod copies;
 
@@ -23,7 +24,7 @@ struct Unrolled {
     /// The value of its variable.
     step: NodeId,
     count: u32,
-    /// Variables that have another value in each iteration.
+    /// Variables with a different value in each iteration.
     varying: AHashSet<VarId>,
     /// The memory that it writes; once for each statement.
     written: Vec<Space>,
@@ -31,7 +32,7 @@ struct Unrolled {
     loads: Vec<NodeId>,
 }
 
-/// Accesses of a loop that are made by vectors.
+/// Accesses of a loop that become vectors.
 struct Vectors {
     /// The buffer.
     array: ArrayId,
@@ -39,12 +40,12 @@ struct Vectors {
     first: NodeId,
     /// Elements of a vector.
     width: u32,
-    /// The array of the thread that holds the elements of all iterations.
+    /// The per-thread array that holds the elements of all iterations.
     registers: ArrayId,
 }
 
 impl KernelLowering<'_> {
-    /// Makes vectors of the accesses in unrolled loops, where that is possible.
+    /// Turns the accesses of unrolled loops into vectors where possible.
     pub fn vectors(&mut self, stmts: Vec<Stmt>) -> Vec<Stmt> {
         let mut made = Vec::with_capacity(stmts.len());
         for mut stmt in stmts {
@@ -67,7 +68,7 @@ impl KernelLowering<'_> {
         made
     }
 
-    /// What is inside the guard of a loop that has one around everything, which holds for all iterations or for none.
+    /// The body of the guard around a whole loop body, if the guard holds for all iterations or for none.
     fn guarded<'b>(&self, var: VarId, body: &'b mut [Stmt]) -> Option<&'b mut Vec<Stmt>> {
         let [Stmt::If { condition, body, otherwise }] = body else { return None };
         let exprs = &self.builder.exprs;
@@ -139,7 +140,7 @@ impl KernelLowering<'_> {
         Unrolled { var, step, count, varying, written, loads }
     }
 
-    /// The vectors of a load, if nothing in the loop writes what it reads.
+    /// The vectors of a load, if nothing in the loop writes its elements.
     fn loaded_vectors(
         &mut self,
         around: &Unrolled,
@@ -154,7 +155,7 @@ impl KernelLowering<'_> {
         self.adjacent(around, array, index, used)
     }
 
-    /// The vectors of a store, if nothing else in the loop accesses what it writes.
+    /// The vectors of a store, if nothing else in the loop accesses its elements.
     fn stored_vectors(
         &mut self,
         around: &Unrolled,
@@ -172,7 +173,7 @@ impl KernelLowering<'_> {
         self.adjacent(around, array, index, used)
     }
 
-    /// The vectors of an access whose iterations are adjacent and start at a multiple of some width.
+    /// The vectors of an access whose iterations are adjacent and aligned to some width.
     fn adjacent(
         &mut self,
         around: &Unrolled,
@@ -194,11 +195,11 @@ impl KernelLowering<'_> {
         Some(Vectors { array, first, width, registers })
     }
 
-    /// The elements of a vector of an access whose iterations are adjacent and start at a multiple of it.
+    /// The number of elements in a vector of an access with adjacent, aligned iterations.
     fn width(&self, around: &Unrolled, array: ArrayId, index: NodeId) -> Option<u32> {
         let Array { ty, space, .. } = self.arrays[array];
         if let Space::Global(buffer) = space {
-            // The caller may choose where such a buffer and its rows start.
+            // The caller may choose the alignment of such a buffer and of its rows.
             let is_free = self.context.layouts.get(buffer).is_some();
             let is_table = matches!(self.context.buffers[buffer].role, Role::Table(_));
             (!is_free && !is_table).then_some(())?;
@@ -217,7 +218,7 @@ impl KernelLowering<'_> {
         u32::try_from(width).ok().filter(|width| is_fixed && *width > 1)
     }
 
-    /// Whether a value is the same in all iterations, and before the loop.
+    /// Whether a value is loop-invariant and known before the loop.
     fn is_fixed(&self, around: &Unrolled, value: NodeId) -> bool {
         let exprs = &self.builder.exprs;
         exprs.reachable([value]).into_iter().all(|id| match exprs[id].kind {
@@ -227,7 +228,7 @@ impl KernelLowering<'_> {
         })
     }
 
-    /// One statement for each vector of a loop, made from its first element in registers and in the buffer.
+    /// One statement per vector of a loop, from its first element in registers and in the buffer.
     fn each_vector(
         &mut self,
         around: &Unrolled,
@@ -249,7 +250,7 @@ impl KernelLowering<'_> {
     }
 }
 
-/// Whether a statement can be in a loop that is made of vectors.
+/// Whether a statement may be in a loop that becomes vectors.
 fn is_plain(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::Let(..) | Stmt::Store { .. } | Stmt::Copy { .. } | Stmt::Atomic { .. })
 }

@@ -1,4 +1,4 @@
-//! Versions of a block: blocks away from the edges of the image get one without guards and clamps.
+//! Versions of a block: interior blocks get one without guards and clamps.
 
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
@@ -21,7 +21,8 @@ impl GridAxis {
 /// Some blocks along an axis of the grid.
 type Blocks = fn(&GridAxis) -> Interval;
 
-/// A version of a block: what was known when it was lowered, its statements, and the blocks along each axis that run it.
+/// A version of a block: the assumptions when it was lowered, its statements, and the blocks along each axis that run
+/// it.
 struct Version<'a> {
     lowering: KernelLowering<'a>,
     body: Vec<Stmt>,
@@ -29,26 +30,26 @@ struct Version<'a> {
     decisions: usize,
 }
 
-/// Statements, and where they come from.
+/// Statements, and their origins.
 type Code = (Vec<Stmt>, Vec<Origin>);
 
 /// The largest margin to try, in blocks. It covers the reach of stencils and their clamps.
 const MAX_MARGIN: i64 = 2;
 
-/// More blocks run a version if it removes so many decisions for each one that this brings back: along an axis, about one block in
-/// so many is at an edge.
+/// A version is extended to all blocks of an axis if it still removes this many guards or clamps for each one it
+/// reintroduces.
 const WORTH: usize = 12;
 
-/// The most rows of blocks at edges that get versions of their own.
+/// The most rows of edge blocks that get versions of their own.
 const MOST_EDGES: usize = 4;
 
-/// They get them if they make so many decisions more than others that the last of them would end long after the others, or if a
-/// third of all blocks are at edges. Otherwise they only make the kernel longer, and may take more registers than all others.
+/// Edge blocks get their own version if they evaluate this many more guards than interior blocks, or if a third of all
+/// blocks touch an edge. Otherwise it would only lengthen the kernel and could raise register pressure.
 const MANY_DECISIONS: usize = 48;
 
 impl<'a> KernelLowering<'a> {
-    /// The body of a block. If it removes guards or clamps, blocks away from the edges get their
-    /// own version, in which the ranges of the block indices decide them.
+    /// The body of a block. If this removes guards or clamps, interior blocks get their own version, in which the
+    /// ranges of the block indices decide them.
     pub fn versions(&mut self) -> Result<Vec<Stmt>, LowerError> {
         let _pass = tracing::debug_span!("versions").entered();
         let axes = self.axes.clone();
@@ -72,7 +73,7 @@ impl<'a> KernelLowering<'a> {
         Ok(self.chosen(&blocks, body, otherwise, others))
     }
 
-    /// The version of blocks at some distance of the edges that has the fewest decisions, if it has fewer than `decisions`.
+    /// The version of interior blocks with the fewest guards and clamps, if it has fewer than `decisions`.
     fn away_from_edges(&self, decisions: usize) -> Result<Option<Version<'a>>, LowerError> {
         let (mut least, mut best) = (decisions, None);
         for margin in 0..=MAX_MARGIN {
@@ -85,8 +86,8 @@ impl<'a> KernelLowering<'a> {
         Ok(best)
     }
 
-    /// The version for all full blocks along axes where that brings back next to nothing of what it decides: the first and the
-    /// last of three channels are no edges, and a clamp of the column costs little where the rows have hundreds.
+    /// The version extended to all full blocks along axes where this reintroduces few guards: the first and the last of
+    /// three channels are not edges, and a clamp per column is cheap next to hundreds per row.
     fn widened(&self, mut best: Version<'a>, most: usize) -> Result<Version<'a>, LowerError> {
         for (number, axis) in self.axes.iter().enumerate() {
             let mut blocks = best.blocks.clone();
@@ -103,7 +104,7 @@ impl<'a> KernelLowering<'a> {
         Ok(best)
     }
 
-    /// The version for as many blocks as have no more decisions: stencils do not reach equally far on both sides, and the
+    /// The version extended to as many blocks as possible without more guards: stencils need not be symmetric, and the
     /// end of an image cuts only its last block.
     fn extended(&self, mut best: Version<'a>) -> Result<Version<'a>, LowerError> {
         for (number, axis) in self.axes.iter().enumerate() {
@@ -127,9 +128,9 @@ impl<'a> KernelLowering<'a> {
         Ok(best)
     }
 
-    /// The code of the blocks outside `inside`, and where it comes from, if these are few rows of blocks that make `removed` decisions
-    /// more than others. Each row has a version in which the index of its blocks is a number: once loops are unrolled, that decides
-    /// whatever depends on it.
+    /// The code of the blocks outside `inside`, and its origins, if these are few rows of blocks that evaluate
+    /// `removed` more guards than the others. Each row has a version with a constant block index, which folds all
+    /// dependent guards in unrolled loops.
     fn at_edges(&mut self, inside: &[Interval], removed: usize) -> Result<Option<Code>, LowerError> {
         let all: i64 = self.axes.iter().map(|axis| axis.count).product();
         let outside = all - inside.iter().map(|range| range.max - range.min + 1).product::<i64>();
@@ -144,7 +145,7 @@ impl<'a> KernelLowering<'a> {
                 blocks[number] = Interval::new(block, block);
                 rows.push(blocks.clone());
             }
-            // The rows of the next axis need not include these.
+            // The rows of the next axis may leave these out.
             blocks[number] = *range;
         }
         if rows.len() > MOST_EDGES {
@@ -157,7 +158,7 @@ impl<'a> KernelLowering<'a> {
             versions.push((body, std::mem::take(&mut self.origins), blocks));
         }
         self.restrict(&self.whole_grid());
-        // Blocks that are in no other row are in the last one.
+        // The last row also takes all blocks outside the other rows.
         let Some((mut code, mut origins, _)) = versions.pop() else { return Ok(None) };
         for (body, of_body, blocks) in versions.into_iter().rev() {
             self.origins = of_body;
@@ -176,7 +177,7 @@ impl<'a> KernelLowering<'a> {
         Ok(Version { lowering, body, blocks, decisions })
     }
 
-    /// From now on, code is for these blocks along each axis. An index with one value is a number.
+    /// Restricts the code that follows to these blocks along each axis. An index with one value becomes a constant.
     fn restrict(&mut self, blocks: &[Interval]) {
         for (axis, range) in self.axes.clone().iter().zip(blocks) {
             self.builder.narrow(axis.index, *range);
@@ -189,8 +190,9 @@ impl<'a> KernelLowering<'a> {
         self.axes.iter().map(|axis| Interval::new(0, axis.count - 1)).collect()
     }
 
-    /// A choice between two versions. A single `if` with an `else`: with two `if`s on opposite conditions, the CUDA compiler
-    /// carries the contents of a thread's arrays from the first to the second, and has been seen to mix them up.
+    /// Selects one of two versions by a single `if` with an `else`. With two `if`s on opposite conditions, the CUDA
+    /// compiler carries the contents of a thread's arrays from the first to the second, and has been seen to mix them
+    /// up.
     fn chosen(
         &mut self,
         blocks: &[Interval],
@@ -203,9 +205,9 @@ impl<'a> KernelLowering<'a> {
         vec![Stmt::If { condition, body, otherwise }]
     }
 
-    /// The body of a block whose sizes are given at launch. Blocks get further versions under the conditions that remove
-    /// guards and clamps at typical sizes: from all blocks; from a block in the middle; and from one in the middle whose loops
-    /// over tiles end with a whole tile.
+    /// The body of a block whose sizes are given at launch. Blocks get further versions, under the conditions that
+    /// remove guards and clamps at typical sizes: for all blocks; for an interior block; and for an interior block
+    /// whose loops over tiles end with a whole tile.
     pub fn assumed_versions(&mut self) -> Result<Vec<Stmt>, LowerError> {
         let _pass = tracing::debug_span!("versions").entered();
         let mut body = self.block()?;
@@ -235,13 +237,14 @@ impl<'a> KernelLowering<'a> {
         Ok(body)
     }
 
-    /// Puts the choice between this version and another one before the statements of both.
+    /// Records that the choice between this version and another one precedes the statements of both.
     fn choose_before(&mut self, other: Vec<Origin>) {
         self.origins.insert(0, Origin { place: Place::Block, statements: 1 });
         self.origins.extend(other);
     }
 
-    /// Allows assumptions that hold at typical sizes in some blocks; also on the last step of loops, if they have `whole_tiles`.
+    /// Allows assumptions that hold at typical sizes in some blocks; with `whole_tiles`, also on the last step of
+    /// loops.
     fn assume_typical(&mut self, blocks: Blocks, whole_tiles: bool) {
         let typical = self.axes.iter().map(|axis| (axis.index, blocks(axis))).collect();
         let mut assumptions = Assumptions { typical, ..Assumptions::default() };

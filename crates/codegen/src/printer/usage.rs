@@ -6,7 +6,7 @@ use warploom_lang::Id;
 
 use crate::ir::{ArrayId, Kernel, KernelId, Leaf, NodeId, NodeKind, Program, Stmt, every_stmt};
 
-/// What the body of a kernel uses, for the parameters of its text.
+/// The leaves and arrays that the body of a kernel uses, for the parameters of its text.
 #[derive(Debug)]
 pub struct Usage {
     /// The leaves it reads, except variables: thread, blocks, params, iterations. Each occurs once.
@@ -83,7 +83,7 @@ impl Usage {
 struct Walk<'a> {
     kernel: &'a Kernel,
     seen: Vec<bool>,
-    /// A map, so that the order is fixed.
+    /// An ordered map, so that the order is deterministic.
     leaves: BTreeMap<(u8, u32), Leaf>,
     written: Vec<bool>,
 }

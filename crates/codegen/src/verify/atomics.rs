@@ -67,7 +67,7 @@ impl<'a> Atomics<'a> {
         }
     }
 
-    /// The accesses before a path that some blocks take, while others take a path with the accesses `other`.
+    /// The accesses before a path that some blocks take while others take a path with the accesses `other`.
     pub fn in_other_blocks(&self, other: &Atomics<'_>) -> Self {
         let mut all = self.clone();
         for (id, array) in self.kernel.arrays.iter() {

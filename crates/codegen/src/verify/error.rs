@@ -135,7 +135,7 @@ pub enum Fault {
         /// The operand that comes after it.
         operand: NodeId,
     },
-    /// An operation does not accept such operands, or has another result type.
+    /// An operation does not accept its operands, or has another result type.
     #[error("{node:?} cannot be `{}` of {operands:?} giving {ty}", op.name())]
     Operation {
         /// The node with the operation.
@@ -176,7 +176,7 @@ pub enum Fault {
     LeafType {
         /// The mistyped leaf.
         leaf: Leaf,
-        /// The type of what the leaf stands for.
+        /// The type of the variable or value behind the leaf.
         expected: Type,
         /// The type that the node declares.
         found: Type,
@@ -252,7 +252,7 @@ pub enum Fault {
         /// The type of its elements.
         ty: Type,
     },
-    /// A vector has other arrays or another length than vectors have.
+    /// A vector moves between the wrong arrays, or has an impossible length.
     #[error(
         "a vector of {width} moves elements of `{array}`; vectors are 2, 4, 8 or 16 elements of at most 16 bytes between a buffer and a per-thread array, or to a shared array"
     )]
@@ -262,7 +262,7 @@ pub enum Fault {
         /// The number of elements.
         width: u32,
     },
-    /// A vector is not known to start at a multiple of its length.
+    /// A vector is not known to be aligned to its length.
     #[error("a vector of {width} elements of `{array}` may start elsewhere than at a multiple of {width}")]
     Misaligned {
         /// Name of the buffer.
@@ -270,7 +270,7 @@ pub enum Fault {
         /// The number of elements.
         width: u32,
     },
-    /// A kernel with shuffles has a warp without all of its lanes.
+    /// A kernel with shuffles has an incomplete warp.
     #[error("a shuffle is among {threads} threads, and the last warp is not full")]
     PartialWarp {
         /// Threads per block.

@@ -1,5 +1,5 @@
-//! Checks on values where they are used: that they are bound, whether they may differ between the
-//! threads of a block, and the range of integers.
+//! Checks on values where they are used: whether they are bound, whether they are uniform in a block, and the range of
+//! integers.
 //!
 //! The fact of a node is cached for the innermost scope that the node depends on. It holds as long
 //! as the innermost variable in the node keeps its value.
@@ -13,7 +13,7 @@ use warploom_lang::{Id, IdVec, Type};
 use super::error::{Fault, Missing};
 use crate::ir::{ArrayId, Kernel, Leaf, NodeId, NodeKind, Space, Stmt, VarId, WARP, every_stmt};
 
-/// Between which threads of a block a value, or the control flow, can differ.
+/// Between which threads of a block a value, or the control flow, can diverge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Varies {
     /// It is the same in all of them.
@@ -24,7 +24,7 @@ pub(super) enum Varies {
     Threads,
 }
 
-/// What is known about a node's value.
+/// Known facts about a node's value.
 #[derive(Clone, Copy)]
 pub(super) struct Fact {
     pub varies: Varies,
@@ -105,7 +105,7 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    /// Marks what follows as dead code: its accesses are not made, so they need not be in bounds.
+    /// Marks the code that follows as dead: its accesses are not made, so they need not be in bounds.
     pub fn never_runs(&mut self) {
         let scope = self.push(None);
         self.dead.get_or_insert(scope);
@@ -203,7 +203,7 @@ impl<'a> Values<'a> {
         Ok(Fact { varies, range, scope })
     }
 
-    /// Whether a node is the thread's index over a multiple of the threads in a warp.
+    /// Whether a node is the thread's index divided by a multiple of the warp size.
     fn is_of_warp(&self, id: NodeId) -> bool {
         let nodes = &self.kernel.exprs;
         let (NodeKind::Op(Op::Binary(BinaryOp::Div)), [index, divisor]) =

@@ -1,4 +1,4 @@
-//! Checks on vectors: their arrays, their length, and that they start at a multiple of it.
+//! Checks on vectors: their arrays, their length and their alignment.
 
 use smallvec::{SmallVec, smallvec};
 use warploom_lang::Value;
@@ -53,7 +53,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Checks what only an asynchronous copy has to satisfy.
+    /// Checks the rules that only asynchronous copies have.
     fn copied_vector(&self, (to, at): (ArrayId, NodeId), from: ArrayId, width: u32) -> Result<(), Fault> {
         self.copy(to, Some(from))?;
         match is_multiple(&self.tables.kernel.exprs, at, width) {
@@ -67,7 +67,7 @@ impl Verifier<'_> {
     }
 }
 
-/// Whether an index is a multiple of a number in all threads: its text shows it.
+/// Whether an index is a multiple of a number in all threads, as far as its expression shows.
 fn is_multiple(exprs: &KernelExprs, index: NodeId, number: u32) -> bool {
     let mut open: SmallVec<[(NodeId, i64); 8]> = smallvec![(index, number.into())];
     let known = |id: NodeId| match exprs[id].kind {
@@ -83,7 +83,7 @@ fn is_multiple(exprs: &KernelExprs, index: NodeId, number: u32) -> bool {
             NodeKind::Op(Op::Unary(UnaryOp::Neg) | Op::Binary(BinaryOp::Add | BinaryOp::Sub)) => {
                 open.extend(node.args.iter().map(|arg| (*arg, number)));
             }
-            // What one factor lacks, the other one must have.
+            // One factor must supply what the other lacks.
             NodeKind::Op(Op::Binary(BinaryOp::Mul)) => match (known(node.args[0]), known(node.args[1])) {
                 (_, Some(factor)) => open.push((node.args[0], number / gcd(number, factor))),
                 (Some(factor), _) => open.push((node.args[1], number / gcd(number, factor))),

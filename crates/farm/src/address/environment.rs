@@ -1,4 +1,4 @@
-//! What of the environment has a say in an address.
+//! The part of the environment that affects an address.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::error::AddressError;
 
-/// The environment in which an address is read. The default one says nothing.
+/// The environment in which an address is read. The default one is empty.
 #[derive(Clone, Default)]
 pub struct Environment {
     /// Variables by name. `PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`, `PGDATABASE`, `PGPASSFILE` and
@@ -46,7 +46,7 @@ impl Environment {
 }
 
 impl fmt::Debug for Environment {
-    /// Without the variables, of which one may be a password.
+    /// Without the variables, one of which may be a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment")
             .field("home", &self.home)
@@ -55,8 +55,8 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// The name of the user as whom this process acts. An account that the file of accounts does not
-/// list, as one from a directory service, is believed to be what `USER` says.
+/// The name of the user as whom this process acts. For accounts that the file of accounts does not list, such as those
+/// of a directory service, the name is taken from `USER`.
 #[cfg(unix)]
 fn user_name() -> Option<String> {
     let id = rustix::process::geteuid().as_raw().to_string();

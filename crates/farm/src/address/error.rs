@@ -1,5 +1,5 @@
-//! Errors of addresses. None quotes a text from a URL: where its author forgot to escape a character,
-//! any part may be a piece of the password.
+//! Errors of addresses. None quotes a URL: if its author forgot to escape a character, any part may be a piece of the
+//! password.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub enum AddressError {
     /// A list of hosts or ports.
     #[error("the address names several servers; give the one that takes writes")]
     Hosts,
-    /// The host is not one.
+    /// The host is invalid.
     #[error(
         "`{name}` of the server's address must be a host name, an IP address (as [::1] before a port) or the folder of a \
          socket; correct it, and write special characters of a password as `%` and two hexadecimal digits"
@@ -47,10 +47,10 @@ pub enum AddressError {
     Value {
         /// The parameter or variable.
         name: &'static str,
-        /// What it must be.
+        /// The accepted values.
         must: &'static str,
     },
-    /// A schema that cannot be ours.
+    /// A schema that is not allowed.
     #[error(
         "`schema` of the server's address must be at most 40 lowercase letters, digits and `_`, and must not begin with a \
          digit or `pg_`; choose another name"
@@ -64,12 +64,12 @@ pub enum AddressError {
         "the server's address has {name}, which is not a parameter here; remove it, or take one of {known}"
     )]
     Unknown {
-        /// The parameter in quotes, or that it is not shown.
+        /// The parameter in quotes, or a remark that it is not shown.
         name: String,
-        /// All known ones.
+        /// The known parameters.
         known: String,
     },
-    /// `hostaddr`, which would let the certificate and the connection mean different hosts.
+    /// `hostaddr`, which would allow different hosts for the certificate and for the connection.
     #[error("`hostaddr` cannot be used in the server's address; give the IP address as the host")]
     HostAddr,
     /// The same fact in two places.
@@ -101,7 +101,7 @@ pub enum AddressError {
         "a Unix socket is never encrypted; remove `sslmode` and `sslrootcert` from the address, or give a host"
     )]
     SocketTls,
-    /// Nobody to log in.
+    /// A missing role.
     #[error(
         "the address names no user, and the system does not tell yours; write postgres://USER@HOST/DATABASE"
     )]

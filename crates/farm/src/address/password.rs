@@ -1,5 +1,5 @@
-//! Passwords, and libpq's file of passwords: lines `host:port:database:user:password`, where `*`
-//! stands for anything and a backslash takes the meaning from the character after it.
+//! Passwords, and libpq's file of passwords: lines `host:port:database:user:password`, where `*` matches anything and a
+//! backslash escapes the next character.
 
 use std::fmt;
 use std::path::Path;
@@ -10,10 +10,10 @@ use super::environment::Environment;
 use super::error::AddressError;
 use super::{Address, Host, SOCKETS};
 
-/// The most that is read of a password file.
+/// The size limit of a password file.
 const FILE: Limit = Limit { what: "a password file", most: 1 << 20, unit: Unit::Bytes };
 
-/// A password, which is shown by no format.
+/// A password, which no format prints.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(String);
 
@@ -51,8 +51,7 @@ pub(super) fn from_file(
     Ok(text.lines().find_map(|line| password_in(line, address)).filter(|password| !password.0.is_empty()))
 }
 
-/// Rejects a file that its owner's group or everyone can use. What is not a regular file is left to
-/// the reader to reject.
+/// Rejects a file that its group or others can access. Files that are not regular are left to the reader to reject.
 #[cfg(unix)]
 fn check_private(path: &Path) -> Result<(), AddressError> {
     use std::{fs, os::unix::fs::PermissionsExt};
@@ -83,7 +82,7 @@ fn password_in(line: &str, address: &Address) -> Option<Password> {
         let matches = rest.starts_with("*:") || field == wanted;
         rest = after.filter(|_| matches)?;
     }
-    // The password goes to the end of the line, colons or not.
+    // The password extends to the end of the line, colons included.
     let mut password = String::new();
     let mut characters = rest.chars();
     while let Some(c) = characters.next() {
@@ -92,7 +91,7 @@ fn password_in(line: &str, address: &Address) -> Option<Password> {
     Some(Password(password))
 }
 
-/// The first field, without its backslashes, and what comes after its colon.
+/// The first field, unescaped, and the text after its colon.
 fn field(line: &str) -> (String, Option<&str>) {
     let mut field = String::new();
     let mut characters = line.char_indices();

@@ -6,11 +6,11 @@ use super::Host;
 use super::environment::Environment;
 use super::error::AddressError;
 
-/// How a connection is protected. Without `sslmode` it is [`Tls::Full`], and [`Tls::Off`] on this
-/// machine if no `sslrootcert` is given.
+/// The protection of a connection. Without `sslmode` it is [`Tls::Full`], and [`Tls::Off`] on this machine if no
+/// `sslrootcert` is given.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Tls {
-    /// Not at all.
+    /// No protection.
     Off,
     /// The server's certificate must come from a known authority. Its names do not matter.
     Chain(Roots),
@@ -30,7 +30,7 @@ pub enum Roots {
 }
 
 impl Tls {
-    /// The parameters that stand for this protection.
+    /// The parameters that express this protection.
     pub(super) fn parameters(&self, host: &Host) -> Vec<(&'static str, String)> {
         let mode = |mode: &str| ("sslmode", mode.to_owned());
         let root = |roots: &Roots| match roots {
@@ -77,7 +77,7 @@ pub(super) fn decide(
     }
 }
 
-/// The authorities that libpq would take, if there is a choice: the given ones, or the user's.
+/// The authorities that libpq would use, if any are configured: the given ones, or the user's.
 fn roots(given: Option<&str>, environment: &Environment) -> Result<Option<Roots>, AddressError> {
     let given = match given {
         Some(given) => Some(given),

@@ -8,7 +8,7 @@ use super::error::AddressError;
 /// The most bytes of a URL.
 pub(super) const MOST: usize = 4096;
 
-/// All parameters. What stands before the `?` goes by the names of parameters as well.
+/// All parameters. The parts before the `?` have the names of parameters as well.
 const KNOWN: [&str; 10] = [
     "host",
     "port",
@@ -25,7 +25,7 @@ const KNOWN: [&str; 10] = [
 /// Values by parameter, decoded. None is empty.
 type Given = BTreeMap<&'static str, String>;
 
-/// Takes a URL to pieces.
+/// Splits a URL into its parts.
 pub(super) fn split(text: &str) -> Result<Given, AddressError> {
     if text.len() > MOST {
         return Err(AddressError::Long);
@@ -36,7 +36,7 @@ pub(super) fn split(text: &str) -> Result<Given, AddressError> {
     }
     let (server, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     let (login, place) = server.split_once('@').unwrap_or(("", server));
-    // With a `/` or `?` in the password, the `@` after it comes late.
+    // With a `/` or `?` in the password, the `@` comes only after it.
     if place.contains('@') || rest.contains('@') {
         return Err(AddressError::At);
     }
@@ -92,7 +92,7 @@ fn host_and_port(place: &str) -> Result<(&str, &str), AddressError> {
     }
 }
 
-/// Notes a value. As in libpq, an empty one is none.
+/// Adds a value. As in libpq, an empty one is ignored.
 fn add(given: &mut Given, name: &'static str, value: &str) -> Result<(), AddressError> {
     let value = decoded(value)?;
     match !value.is_empty() && given.insert(name, value).is_some() {
@@ -120,8 +120,8 @@ fn decoded(text: &str) -> Result<String, AddressError> {
     String::from_utf8(bytes).map_err(|_| AddressError::Escape)
 }
 
-/// A text that [`decoded`] resolves to this one, without characters that mean something in a URL,
-/// except for those in `plain`.
+/// A text that [`decoded`] resolves to this one, with all special characters of URLs escaped except for those in
+/// `plain`.
 pub(super) fn encoded(text: &str, plain: &str) -> String {
     let mut url = String::with_capacity(text.len());
     for byte in text.bytes() {

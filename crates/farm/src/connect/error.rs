@@ -1,4 +1,4 @@
-//! Errors of connections. The library's own errors hide the cause behind `source`; here it is told.
+//! Errors of connections. The library's own errors hide the cause behind `source`; these contain it.
 
 use std::error::Error;
 use std::io;
@@ -18,7 +18,7 @@ pub enum ConnectError {
     Unreachable {
         /// The server.
         server: String,
-        /// What happened.
+        /// The cause.
         message: String,
     },
     /// The server does not let the user in.
@@ -33,7 +33,7 @@ pub enum ConnectError {
         user: String,
         /// The database.
         database: String,
-        /// What the server says.
+        /// The server's message.
         message: String,
     },
     /// The server wants a password.
@@ -74,7 +74,7 @@ pub enum ConnectError {
     Untrusted {
         /// The server.
         server: String,
-        /// What is wrong with the certificate.
+        /// The problem with the certificate.
         message: String,
     },
     /// The certificate belongs to another host.
@@ -85,7 +85,7 @@ pub enum ConnectError {
     WrongName {
         /// The server.
         server: String,
-        /// Which names the certificate has.
+        /// The names in the certificate.
         message: String,
     },
     /// The root certificates cannot be used.
@@ -93,9 +93,9 @@ pub enum ConnectError {
         "cannot use the root certificates in {place}: {message}; give a file of PEM certificates as `sslrootcert`"
     )]
     Roots {
-        /// Where they are.
+        /// Their place.
         place: String,
-        /// What is wrong with them.
+        /// The problem with them.
         message: String,
     },
     /// Any other problem of encryption.
@@ -105,7 +105,7 @@ pub enum ConnectError {
     Tls {
         /// The server.
         server: String,
-        /// What happened.
+        /// The cause.
         message: String,
     },
     /// All connections are taken.
@@ -136,13 +136,13 @@ pub enum ConnectError {
     /// Anything else.
     #[error("the connection failed: {message}; see the server's log, and try again")]
     Other {
-        /// What happened.
+        /// The cause.
         message: String,
     },
 }
 
 impl ConnectError {
-    /// Whether another attempt may succeed: the server starts, or a network is interrupted.
+    /// Whether a retry may succeed: the server is starting, or a network is interrupted.
     pub fn may_pass(&self) -> bool {
         matches!(
             self,
@@ -205,9 +205,9 @@ impl ConnectError {
     }
 }
 
-/// The error of TLS that is behind an error.
+/// The TLS error that caused an error.
 fn cause_in_tls(error: &postgres::Error) -> Option<&rustls::Error> {
-    // `source` of an I/O error skips what it wraps.
+    // `source` of an I/O error skips the wrapped error.
     let io = error.source()?.downcast_ref::<io::Error>()?;
     io.get_ref()?.downcast_ref()
 }
@@ -217,7 +217,7 @@ fn cause(error: &postgres::Error) -> String {
     error.source().map(ToString::to_string).unwrap_or_default()
 }
 
-/// An error with its causes, on one line. Of the server's own errors, what it says.
+/// An error with its causes, on one line; for the server's own errors, its message.
 pub(crate) fn whole(error: &postgres::Error) -> String {
     if let Some(error) = error.as_db_error() {
         let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
@@ -235,7 +235,7 @@ pub(crate) fn whole(error: &postgres::Error) -> String {
     text
 }
 
-/// The message, unless the server repeats the password in it.
+/// The message, unless it contains the password.
 fn without_password(message: String, address: &Address) -> String {
     match address.password() {
         Some(password) if !password.reveal().is_empty() && message.contains(password.reveal()) => {

@@ -1,4 +1,4 @@
-//! Against servers that say one thing and no more.
+//! Tests against servers that send one answer and nothing else.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -16,8 +16,8 @@ use crate::address::{Environment, Login, Password};
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
-/// Starts a server for one client, which gets `answer` to its login, or to the end of its patience nothing.
-/// The answer also ends the wish for TLS, unless the server can fulfil it.
+/// Starts a server for one client. It sends `answer` to the login, or nothing until its patience ends. The answer also
+/// declines TLS, unless the server supports it.
 fn serve(tls: Option<ServerConfig>, answer: Vec<u8>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
@@ -97,7 +97,7 @@ fn nobody_answers_as_one_should() {
         (closed.port(), "error connecting to server: Connection refused"),
         (serve(None, b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()), "cannot reach"),
         (serve(None, message(b'R', &[0, 0, 0, 7])), "unsupported authentication method"),
-        // A client that has sent its password in the clear is told the password.
+        // A server that leaks a password that the client sent in the clear.
         (serve(None, [message(b'R', &[0, 0, 0, 3]), fatal("XX000", "secret")].concat()), "is not shown"),
         (serve(None, Vec::new()), "no answer within 3 seconds"),
     ] {
@@ -128,7 +128,7 @@ fn server(certificate: CertificateDer<'static>, key: &KeyPair) -> ServerConfig {
     builder.with_single_cert(vec![certificate], key).expect("a certificate")
 }
 
-/// The configuration of a server that an authority certifies under a name.
+/// The configuration of a server with a certificate of an authority for a name.
 fn certified(authority: &Authority, name: &str) -> ServerConfig {
     let key = KeyPair::generate().expect("a key");
     let parameters = CertificateParams::new(vec![name.to_owned()]).expect("parameters");

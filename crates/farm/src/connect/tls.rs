@@ -14,7 +14,7 @@ use warploom_lang::files::{self, Limit, Unit};
 use super::error::ConnectError;
 use crate::address::{Roots, Tls};
 
-/// The most that is read of a file of root certificates. Those of a whole system have a quarter of it.
+/// The size limit of a file of root certificates. Those of a whole system take a quarter of it.
 const FILE: Limit = Limit { what: "a file of root certificates", most: 1 << 20, unit: Unit::Bytes };
 
 /// The configuration of a client; `None` without encryption.
@@ -47,7 +47,7 @@ fn store(roots: &Roots) -> Result<RootCertStore, ConnectError> {
     let mut store = RootCertStore::empty();
     match roots {
         Roots::System => {
-            // A system may list certificates that are too odd for rustls.
+            // The certificates of a system may include some that rustls rejects.
             store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
         Roots::File(path) => {

@@ -39,7 +39,7 @@ pub enum LaunchError {
         /// The program that was given.
         program: String,
     },
-    /// The text is no list of roles.
+    /// The text is not a list of roles.
     #[error(
         "`{}` is no list of roles; give `all`, or some of `propose`, `compile` and `run` with commas between them",
         text.escape_debug()
@@ -48,20 +48,20 @@ pub enum LaunchError {
         /// The text that was given.
         text: String,
     },
-    /// The text does not say how many tasks there shall be.
+    /// The text does not contain the numbers of tasks.
     #[error("cannot read the tasks `{}`: {reason}", text.escape_debug())]
     Tasks {
         /// The text that was given.
         text: String,
-        /// What is wrong and what to do.
+        /// The problem, and the remedy.
         reason: String,
     },
-    /// The text is no option of `sbatch`.
+    /// The text is not an option of `sbatch`.
     #[error("cannot give `{}` to sbatch: {reason}", text.escape_debug())]
     SbatchOption {
         /// The text that was given.
         text: String,
-        /// What is wrong and what to do.
+        /// The problem, and the remedy.
         reason: &'static str,
     },
     /// The file of hosts cannot be read.
@@ -69,10 +69,10 @@ pub enum LaunchError {
     Hosts {
         /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's message.
         error: io::Error,
     },
-    /// The file of hosts has none.
+    /// The file of hosts is empty.
     #[error("{} names no host; write one on each line", path.display())]
     NoHosts {
         /// The file.
@@ -85,7 +85,7 @@ pub enum LaunchError {
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong and what to do.
+        /// The problem, and the remedy.
         reason: String,
     },
     /// A program that starts workers is not installed.
@@ -93,7 +93,7 @@ pub enum LaunchError {
     Missing {
         /// The program.
         program: PathBuf,
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
     /// A file, folder or program cannot be used.
@@ -101,15 +101,15 @@ pub enum LaunchError {
     Io {
         /// The file, folder or program.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's message.
         error: io::Error,
     },
-    /// The scheduler's list of GPUs is none.
+    /// The scheduler's list of GPUs is malformed.
     #[error("cannot read the list of GPUs in {variable}: {reason}")]
     Given {
         /// The environment variable.
         variable: &'static str,
-        /// What is wrong and what to do.
+        /// The problem, and the remedy.
         reason: String,
     },
     /// The driver shows fewer GPUs than were given.
@@ -121,7 +121,7 @@ pub enum LaunchError {
         given: usize,
         /// Number of GPUs that the driver shows.
         visible: usize,
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
 }
@@ -131,7 +131,7 @@ fn counted(gpus: usize) -> String {
     if gpus == 1 { "1 GPU".to_owned() } else { format!("{gpus} GPUs") }
 }
 
-/// Says which file an error of the operating system is about.
+/// Adds the path of the file to an error of the operating system.
 pub(super) trait At<T> {
     /// Adds the path.
     fn at(self, path: &Path) -> Result<T, LaunchError>;

@@ -1,22 +1,21 @@
-//! The GPUs that a scheduler gave a worker, and which numbers the driver has for them.
+//! The GPUs that a scheduler gave a worker, and their numbers in the driver.
 //!
 //! | variable | names |
 //! | --- | --- |
-//! | `CUDA_VISIBLE_DEVICES` | what the driver shows, numbered anew from 0 |
+//! | `CUDA_VISIBLE_DEVICES` | the GPUs that the driver shows, renumbered from 0 |
 //! | `SLURM_STEP_GPUS`, `SLURM_JOB_GPUS` | the GPUs as Slurm numbers them on that machine |
 //!
-//! With the first, the numbers to use with the driver are therefore 0, 1, ... without any gap,
-//! whatever the variable says. Slurm may leave it empty or unset in a job that runs again; then its own
-//! variables count. Their numbers are those of the driver if it shows all GPUs of the machine. Where
-//! Slurm hides the others from jobs, the driver shows just as many as were given, and numbers those
-//! from 0.
+//! With the first, the driver's numbers are therefore 0, 1, ... without gaps, whatever the variable contains. Slurm may
+//! leave it empty or unset in a job that runs again; then its own variables count. Their numbers are those of the
+//! driver if it shows all GPUs of the machine. Where Slurm hides the others from jobs, the driver shows exactly the
+//! given GPUs, and numbers those from 0.
 
 use super::error::LaunchError;
 
-/// What the driver reads.
+/// The driver's variable.
 const CUDA: &str = "CUDA_VISIBLE_DEVICES";
 
-/// What Slurm says, the best first.
+/// Slurm's variables, in order of preference.
 const SLURM: [&str; 2] = ["SLURM_STEP_GPUS", "SLURM_JOB_GPUS"];
 
 /// The GPUs that a scheduler, or a user by `CUDA_VISIBLE_DEVICES`, gave this process.
@@ -29,11 +28,11 @@ pub struct Given {
     is_hidden: bool,
 }
 
-/// The GPUs that an environment gives; `None` if it says nothing of them. No name stands for no GPU.
+/// The GPUs in an environment; `None` if it does not mention any. An empty list means no GPU.
 ///
 /// # Errors
 ///
-/// If a GPU is there twice, or if a number of Slurm is none.
+/// If a GPU is listed twice, or if a number of Slurm is invalid.
 pub fn given_gpus(environment: impl Fn(&str) -> Option<String>) -> Result<Option<Given>, LaunchError> {
     let cuda = environment(CUDA);
     let is_empty = cuda.as_ref().is_some_and(|list| list.trim().is_empty());
@@ -85,7 +84,7 @@ impl Given {
         &self.names
     }
 
-    /// The numbers that the driver has for them, of which it shows so many.
+    /// Their numbers in the driver, which shows `visible` GPUs.
     ///
     /// # Errors
     ///

@@ -18,22 +18,22 @@ use std::path::Path;
 use super::error::LaunchError;
 use super::roles::{Role, Roles};
 
-/// The machines of a file, at least one. It is printed as a file may have it.
+/// The machines of a file, at least one. `Display` prints a valid file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts(Vec<Host>);
 
 /// A line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The machine as ssh is given it: `name` or `user@name`.
+    /// The machine in ssh's form: `name` or `user@name`.
     pub name: String,
-    /// What the worker does.
+    /// The roles of the worker.
     pub roles: Roles,
     /// Numbers of its GPUs; if empty, the first.
     pub gpus: Vec<usize>,
-    /// The program there, if its path is another one than here.
+    /// The program there, if its path differs.
     pub program: Option<String>,
-    /// The farm file there, if its path is another one than here.
+    /// The farm file there, if its path differs.
     pub farm_file: Option<String>,
 }
 
@@ -112,7 +112,7 @@ fn host(line: &str) -> Result<Option<Host>, String> {
     Ok(Some(host))
 }
 
-/// Refuses what ssh or a shell could take for something else than `name` or `user@name`.
+/// Refuses names that ssh or a shell could mistake for something other than `name` or `user@name`.
 fn check_name(text: &str) -> Result<(), String> {
     let shown = text.escape_debug();
     if text.starts_with('-') {
@@ -126,7 +126,7 @@ fn check_name(text: &str) -> Result<(), String> {
             |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte) || more.contains(&byte);
         !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_fine)
     };
-    // Colons are those of IPv6 addresses.
+    // IPv6 addresses contain colons.
     match is_name(user, b"") && is_name(name, b":") {
         true => Ok(()),
         false => Err(format!(

@@ -8,8 +8,8 @@ use super::plan::{Process, Start};
 use super::roles::Roles;
 use super::{Worker, text};
 
-/// So many workers, which share out the GPUs. If there are more than GPUs, the rest do what needs
-/// none, and those with a GPU only measure, as in a cluster.
+/// `count` workers, which share out the GPUs. If there are more workers than GPUs, the rest have the roles without a
+/// GPU, and those with a GPU only measure, as in a cluster.
 pub(super) fn starts(count: NonZero<u32>, worker: &Worker, folder: &Path) -> Result<Vec<Start>, LaunchError> {
     text(folder)?;
     let (count, gpus) = (count.get() as usize, &worker.gpus);

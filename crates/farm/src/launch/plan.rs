@@ -1,16 +1,16 @@
-//! What will be started, as data and as text for users.
+//! The planned starts, as data and as text for users.
 
 use std::path::PathBuf;
 
 use super::quote::line;
 use super::roles::Roles;
 
-/// What will be started.
+/// The planned starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The folder of scripts and logs.
     pub folder: PathBuf,
-    /// What will be started, in this order.
+    /// The starts, in order.
     pub starts: Vec<Start>,
 }
 
@@ -30,11 +30,11 @@ pub enum Start {
 pub struct Job {
     /// Its name in Slurm.
     pub name: String,
-    /// What its tasks do.
+    /// The roles of its tasks.
     pub roles: Roles,
-    /// Number of its tasks, which are workers.
+    /// The number of its tasks, each a worker.
     pub tasks: u32,
-    /// Where the script goes.
+    /// The path of the script.
     pub path: PathBuf,
     /// The script.
     pub script: String,
@@ -45,7 +45,7 @@ pub struct Job {
 pub struct Remote {
     /// The machine.
     pub host: String,
-    /// What it does.
+    /// Its roles.
     pub roles: Roles,
     /// Path of the program there.
     pub program: String,
@@ -58,11 +58,11 @@ pub struct Remote {
 /// A worker on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// What it does.
+    /// Its roles.
     pub roles: Roles,
     /// The program and its arguments.
     pub arguments: Vec<String>,
-    /// Where its output is appended.
+    /// The file to which its output is appended.
     pub log: PathBuf,
 }
 
@@ -79,7 +79,7 @@ impl Plan {
         Roles::outside(self.starts.iter().map(Start::roles))
     }
 
-    /// The scripts, and the commands as one would give them to a shell.
+    /// The scripts and the commands, in shell syntax.
     pub fn describe(&self) -> String {
         self.starts.iter().map(Start::describe).collect::<Vec<_>>().join("\n")
     }

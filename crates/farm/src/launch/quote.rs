@@ -1,6 +1,6 @@
-//! Words for a POSIX shell.
+//! Quoting for a POSIX shell.
 
-/// A text that a shell reads as one word, whatever is in it.
+/// A text quoted so that a shell reads it as one word.
 pub(super) fn word(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(&byte);
     match !text.is_empty() && text.bytes().all(is_plain) {
@@ -19,7 +19,7 @@ pub(super) fn line<T: AsRef<str>>(words: &[T]) -> String {
     words.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Backslashes inside quotes mean different things to different shells, so there are none.
+/// Backslashes inside quotes mean different things to different shells, so none are used.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r#"'"'"'"#))
 }
@@ -62,7 +62,7 @@ mod tests {
             words in vec(prop_oneof!["[^\\x00]{0,12}", "['\"\\\\\n $`!#~*&;|<>(){}=-]{0,12}"], 1..20)
         ) {
             prop_assert_eq!(read_back(&line(&words)), words.clone());
-            // As twice: by the shell of a login and by the one that it starts.
+            // Quoted twice: for the login shell and for the one that it starts.
             let inner = format!("printf '%s\\0' {}", line(&words));
             let output = Command::new("sh").args(["-c", &format!("sh -c {}", word(&inner))]).output().unwrap();
             let text = String::from_utf8(output.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! What a worker does.
+//! The roles of a worker.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -29,7 +29,7 @@ impl Role {
     }
 }
 
-/// At least one role. It is read from and printed as `all`, or as names with commas between them.
+/// At least one role. The text form is `all`, or names separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roles(BTreeSet<Role>);
 
@@ -44,7 +44,7 @@ impl Roles {
         self.0.contains(&role)
     }
 
-    /// Those that are in none of some others.
+    /// The roles that none of the others have.
     pub(super) fn outside<'a>(others: impl IntoIterator<Item = &'a Roles>) -> Option<Roles> {
         let mut rest = Roles::all();
         for other in others {
@@ -53,7 +53,7 @@ impl Roles {
         (!rest.0.is_empty()).then_some(rest)
     }
 
-    /// The role that needs a GPU, alone.
+    /// Only the role that needs a GPU.
     pub(super) fn run() -> Roles {
         Roles([Role::Run].into())
     }

@@ -10,21 +10,21 @@ use std::time::{Duration, Instant};
 
 use super::error::LaunchError;
 
-/// The most that is read of what a program prints, in bytes.
+/// The limit on a program's output, in bytes.
 pub(super) const MOST: u64 = 1 << 16;
 
-/// How a program failed.
+/// The failure of a program.
 pub(super) struct Failure {
     /// Its exit status, if it ended by itself.
     pub(super) code: Option<i32>,
-    /// Why, on one line.
+    /// The reason, on one line.
     pub(super) reason: String,
 }
 
-/// What it printed, or how it failed; an error only if there is no such program.
+/// The output or the failure of a program; an error only if it does not exist.
 pub(super) type Outcome = Result<Result<String, Failure>, LaunchError>;
 
-/// Runs a program to its end, or to the end of its time.
+/// Runs a program to its end, or to the time limit.
 pub(super) fn run(program: &Path, arguments: &[String], limit: Duration, advice: &'static str) -> Outcome {
     match try_run(program, arguments, limit) {
         Ok(outcome) => Ok(outcome),
@@ -45,7 +45,7 @@ pub(super) fn not_run(
 }
 
 fn try_run(program: &Path, arguments: &[String], limit: Duration) -> io::Result<Result<String, Failure>> {
-    // What a program leaves running could keep a pipe open.
+    // A process that the program leaves running could keep a pipe open.
     let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut command = command(program);
     command.args(arguments).stdin(Stdio::null()).stdout(out.try_clone()?).stderr(err.try_clone()?);
@@ -65,7 +65,7 @@ fn try_run(program: &Path, arguments: &[String], limit: Duration) -> io::Result<
     Ok(Err(Failure { code: status.code(), reason }))
 }
 
-/// A program that is not told how this process reaches databases.
+/// A program without this process's settings for databases.
 pub(super) fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG")) {
@@ -90,7 +90,7 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// What follows in a file, up to a limit.
+/// The rest of a file, up to a limit.
 pub(super) fn text(file: &mut File) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(MOST).read_to_end(&mut bytes)?;
@@ -123,7 +123,7 @@ mod tests {
         let (code, reason) = failure("kill -9 $$", long).unwrap();
         assert!(code.is_none() && reason.contains("signal: 9"), "{reason}");
         assert!(failure("exec sleep 20", Duration::ZERO).unwrap().1.starts_with("no answer after 0 s"));
-        // A program that is left running does not keep this one waiting.
+        // A process that the program leaves running does not block this one.
         assert_eq!(run("sleep 2 & echo a", long).ok(), Some("a\n".to_owned()));
     }
 }

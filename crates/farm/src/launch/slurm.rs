@@ -1,8 +1,7 @@
-//! Workers as array jobs of Slurm: which there are, and their scripts.
+//! Workers as array jobs of Slurm, and their scripts.
 //!
-//! Tasks with a GPU have the role `run`, and those without `propose,compile`. If there are none
-//! without, the others do all. Every task is a worker of its own, so one that Slurm puts back in the
-//! queue simply runs again.
+//! Tasks with a GPU have the role `run`, and those without `propose,compile`. If there are none without, the others
+//! have all roles. Every task is a worker of its own, so one that Slurm requeues simply runs again.
 
 use std::fmt;
 use std::num::NonZero;
@@ -18,15 +17,14 @@ use super::{Worker, text};
 /// The most tasks of one array.
 const MOST: u32 = 10_000;
 
-/// Numbers of tasks, which are read from and printed as `gpu:8,cpu:4`, or with a kind of GPU as
-/// `gpu:h100:8`.
+/// Numbers of tasks. The text form is `gpu:8,cpu:4`, or with a kind of GPU `gpu:h100:8`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slurm {
     /// Tasks with a GPU each.
     gpu: Option<NonZero<u32>>,
     /// The kind of GPU, as the cluster names it.
     kind: Option<String>,
-    /// Tasks without.
+    /// Tasks without a GPU.
     cpu: Option<NonZero<u32>>,
     /// More options.
     options: Vec<SbatchOption>,
@@ -39,8 +37,8 @@ enum Array {
     Cpu,
 }
 
-/// An option of `sbatch`, as a line of a script has it: `--partition=long`. After `gpu:` or `cpu:` it is
-/// only for tasks with a GPU, or without.
+/// An option of `sbatch`, as in a line of a script: `--partition=long`. After `gpu:` or `cpu:` it applies only to tasks
+/// with a GPU, or without.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SbatchOption {
     array: Option<Array>,
@@ -48,7 +46,7 @@ pub struct SbatchOption {
 }
 
 impl Slurm {
-    /// With more options, which come after those of the scripts and so overrule them.
+    /// The same with more options, which follow those of the scripts and so override them.
     pub fn with_options(self, options: Vec<SbatchOption>) -> Slurm {
         Slurm { options, ..self }
     }
@@ -90,7 +88,7 @@ impl Slurm {
     }
 }
 
-/// The logs of an array's tasks, as an option's value: Slurm's quotes are not those of a shell.
+/// The logs of an array's tasks, as an option's value: Slurm's quoting differs from a shell's.
 fn log_name(folder: &Path, name: &str) -> Result<String, LaunchError> {
     let folder = text(folder)?;
     if folder.contains(['%', '\\', '"']) {

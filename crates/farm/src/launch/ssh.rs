@@ -7,7 +7,7 @@ use super::hosts::{Host, Hosts};
 use super::plan::{Remote, Start};
 use super::quote::{line, word};
 
-/// Nothing is asked, and nothing of this machine is lent to the other.
+/// No prompts, and no forwarding of this machine's resources.
 const OPTIONS: [&str; 7] = ["-a", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"];
 
 /// Status of the command if there is no such program.
@@ -36,14 +36,14 @@ fn remote(host: &Host, count: u32, worker: &Worker) -> Remote {
     let command = line(&worker.command_of(&program, &farm_file, &host.roles, &host.gpus));
     let script = script(&command, &word(&program), &word(&farm_file), &word(&folder), &word(&log));
     let options = OPTIONS.map(str::to_owned).into_iter();
-    // The shell that the other machine starts may be of any kind.
+    // The shell on the other machine may be of any kind.
     let arguments =
         options.chain(["--".to_owned(), host.name.clone(), line(&["sh", "-c", &script])]).collect();
     Remote { host: host.name.clone(), roles: host.roles.clone(), program, farm_file, arguments }
 }
 
-/// What the shell on the other machine does. It prints the process id of the worker, or why it ended:
-/// most of what goes wrong does so at once.
+/// The script for the shell on the other machine. It prints the process id of the worker, or the reason why it ended:
+/// most failures are immediate.
 fn script(command: &str, program: &str, farm_file: &str, folder: &str, log: &str) -> String {
     format!(
         "umask 077; command -v {program} > /dev/null || exit {NO_PROGRAM}; [ -r {farm_file} ] || exit {NO_FARM_FILE}; \

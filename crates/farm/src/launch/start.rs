@@ -1,4 +1,4 @@
-//! Starting what a plan contains.
+//! Starts the workers of a plan.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -17,19 +17,19 @@ use super::plan::{Job, Plan, Process, Remote, Start};
 use super::run::{Failure, MOST, command, last_lines, not_run, run, text};
 use super::ssh;
 
-/// How many machines are connected to at the same time.
+/// The number of machines that are connected to at the same time.
 const AT_ONCE: usize = 16;
 
-/// The programs that start workers, and how long they may take.
+/// The programs that start workers, and their time limits.
 #[derive(Clone, Debug)]
 pub struct Tools {
     /// Submits jobs to Slurm.
     pub sbatch: PathBuf,
     /// Runs commands on other machines.
     pub ssh: PathBuf,
-    /// How long one job or one machine may take.
+    /// The time limit for one job or one machine.
     pub limit: Duration,
-    /// How long workers on this machine are watched, to see those that end at once.
+    /// The time for which workers on this machine are watched for immediate failures.
     pub watch: Duration,
 }
 
@@ -44,17 +44,16 @@ impl Default for Tools {
     }
 }
 
-/// What was started and what was not.
+/// The started workers, and the failures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What was started.
+    /// The successful starts.
     pub started: Vec<Started>,
-    /// What was not. After a job that Slurm refuses, no further one is submitted; machines do not
-    /// depend on each other.
+    /// The failures. After a job that Slurm refuses, no further one is submitted; machines do not depend on each other.
     pub failed: Vec<Failed>,
 }
 
-/// Something that was started.
+/// A successful start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Started {
     /// An array job of Slurm.
@@ -77,29 +76,29 @@ pub enum Started {
     },
     /// A worker on this machine.
     Process {
-        /// Process id, which is that of its group too.
+        /// The process id, which is also that of its process group.
         pid: u32,
-        /// Where its output is.
+        /// The path of its output.
         log: PathBuf,
     },
 }
 
-/// Something that could not be started.
+/// A failed start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
     /// The job, machine or log.
     pub what: String,
-    /// Why, on one line.
+    /// The reason, on one line.
     pub reason: String,
 }
 
 impl Plan {
-    /// Starts everything. The folder is made for this user alone where there is none.
+    /// Starts everything. A missing folder is created for this user alone.
     ///
     /// # Errors
     ///
-    /// If the folder cannot be written to, or if a program is missing that starts workers. Whatever
-    /// else goes wrong with a job, a machine or a process is in the report.
+    /// If the folder cannot be written to, or if a program that starts workers is missing. All other failures of a job,
+    /// a machine or a process are in the report.
     pub fn start(&self, tools: &Tools) -> Result<Report, LaunchError> {
         let (mut jobs, mut remotes, mut processes) = (Vec::new(), Vec::new(), Vec::new());
         for start in &self.starts {
@@ -147,7 +146,7 @@ fn submit(jobs: &[&Job], tools: &Tools, report: &mut Report) -> Result<(), Launc
     Ok(())
 }
 
-/// Writes a file for its owner alone. Whoever reads it sees the old text or the new one.
+/// Writes a file for its owner alone. Readers see either the old text or the new one.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new("/")))?;
     file.write_all(text.as_bytes())?;
@@ -155,7 +154,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The job that `sbatch --parsable` names as `17` or `17;cluster`, after what a cluster may print.
+/// The job that `sbatch --parsable` names as `17` or `17;cluster`, after any output of the cluster itself.
 fn submitted(job: &Job, said: &str) -> Result<Started, String> {
     let last = said.lines().next_back().unwrap_or_default().trim();
     let (id, cluster) = last.split_once(';').map_or((last, None), |(id, rest)| (id, Some(rest.to_owned())));
@@ -193,7 +192,7 @@ fn connect(remotes: &[&Remote], tools: &Tools, report: &mut Report) -> Result<()
     Ok(())
 }
 
-/// The worker whose process id the other machine prints, after what the start of a shell there may.
+/// The worker whose process id the other machine prints, after any output of its login shell.
 fn connected(remote: &Remote, said: &str) -> Result<Started, String> {
     let last = said.lines().next_back().unwrap_or_default().trim();
     let pid = last
@@ -217,8 +216,7 @@ fn not_started(remote: &Remote, failure: Failure) -> String {
     }
 }
 
-/// Starts workers on this machine, in groups of their own, so that what a terminal sends to its
-/// processes does not reach them.
+/// Starts workers on this machine, in process groups of their own, so that signals of the terminal do not reach them.
 fn spawn(processes: &[&Process], tools: &Tools, report: &mut Report) -> Result<(), LaunchError> {
     let mut children = Vec::new();
     for process in processes {
@@ -238,7 +236,7 @@ fn spawn(processes: &[&Process], tools: &Tools, report: &mut Report) -> Result<(
     }
     let end = Instant::now() + tools.watch;
     let has_ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
-    // Those that run on are watched to the end of this time.
+    // The running ones are watched until the time is over.
     while !children.is_empty()
         && Instant::now() < end
         && !children.iter_mut().all(|(_, child)| has_ended(child))

@@ -1,8 +1,8 @@
 //! Candidates: schedules on their way from a proposal to a trial.
 //!
-//! `queued`, `compiling`, `compiled`, `running`, and gone once it has a trial. The final rounds of a
-//! problem are a candidate too: one that needs no compiling, and is `done` until its run has read
-//! what came of it.
+//! The states are `queued`, `compiling`, `compiled` and `running`; a candidate with a trial is removed. The final
+//! rounds of a problem are a candidate too: one that needs no compiling, and is `done` until its run has read the
+//! result.
 
 use std::collections::HashSet;
 
@@ -22,14 +22,14 @@ use super::workers;
 use super::{NOW, Queue, all, json, one};
 use crate::fairness;
 
-/// The most candidates that are taken at once.
+/// The maximum number of candidates that are taken at once.
 pub const BATCH: usize = 16;
 
-/// A candidate whose process has crashed so often counts as crashed.
+/// A candidate counts as crashed after this many crashes of its process.
 pub const MOST_LOSSES: i64 = 3;
 
-/// The same if whole workers have ended while they worked on it: that is hardly its fault, unless it
-/// happens again and again.
+/// The same for workers that ended while they worked on it. The candidate is hardly the cause, unless this happens
+/// again and again.
 pub const MOST_VANISHED: i64 = 10;
 
 /// How a candidate is measured.
@@ -45,7 +45,7 @@ pub struct Options {
     pub finals: Option<FinalRounds>,
 }
 
-/// What is done with a candidate.
+/// The work on a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage<'a> {
     /// It is compiled.
@@ -58,7 +58,7 @@ pub enum Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// The state before and while it is done, and who does it.
+    /// The states before and during the work, and the role that does it.
     fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Stage::Compile => ("queued", "compiling", "compile"),
@@ -76,7 +76,7 @@ pub struct Taken {
     pub run: i64,
     /// The problem that it belongs to.
     pub problem: ProblemId,
-    /// The number of this turn.
+    /// The number of this claim.
     pub claim: i64,
     /// The text of its schedule.
     pub schedule: String,
@@ -86,21 +86,21 @@ pub struct Taken {
     pub predicted_us: Option<f64>,
     /// How it is measured.
     pub options: Options,
-    /// How often its process has crashed.
+    /// The number of crashes of its process.
     pub losses: i64,
-    /// How often whole workers have ended while they worked on it.
+    /// The number of workers that ended while they worked on it.
     pub vanished: i64,
-    /// What was compiled, without machine code.
+    /// The compiled builds, without machine code.
     pub built: Option<Vec<u8>>,
 }
 
 impl Taken {
-    /// What must hold for this process to write anything.
+    /// The condition for writes of this process.
     pub fn fence(&self) -> Fence {
         Fence::Candidate { candidate: self.id, claim: self.claim }
     }
 
-    /// Why it is not tried any more, if that is so.
+    /// The reason why it is given up, if so.
     pub fn given_up(&self) -> Option<String> {
         let Taken { losses, vanished, .. } = self;
         if *losses >= MOST_LOSSES {
@@ -115,13 +115,13 @@ impl Taken {
 pub struct Done {
     /// The candidate.
     pub taken: Taken,
-    /// What came of it. Its times are comparable already.
+    /// The result. Its times are comparable already.
     pub trial: Trial,
-    /// By what its times were multiplied.
+    /// The factor that its times were multiplied by.
     pub factor: f64,
 }
 
-/// The statement that frees candidates, with `vanished` as what is added to that count.
+/// The statement that frees candidates; `vanished` is the increment of that count.
 pub(super) fn free(which: &str, vanished: &str) -> String {
     format!(
         "UPDATE candidates SET state = CASE state WHEN 'compiling' THEN 'queued' ELSE 'compiled' END,
@@ -131,7 +131,7 @@ pub(super) fn free(which: &str, vanished: &str) -> String {
 }
 
 impl Queue {
-    /// Puts schedules into the queue, unless they are there or have trials. Returns how many are new.
+    /// Puts schedules into the queue, unless they are in it or have trials. Returns the number of new ones.
     ///
     /// # Errors
     /// If another process has taken over the run, or the queue cannot be used.
@@ -143,7 +143,7 @@ impl Queue {
         options: &Options,
         wanted: &[&Wanted],
     ) -> Result<u64, RecordsError> {
-        // In their order, which is that of their promise.
+        // In order of promise.
         let put = "INSERT INTO candidates
                  (run, problem, kind, schedule_hash, schedule, origin, predicted_us, options, fingerprint, state)
              SELECT $1::bigint, $2::bigint, 'trial', hash, schedule, origin, predicted_us, $4::text, $5::text, 'queued'
@@ -175,7 +175,7 @@ impl Queue {
         Ok(self.rows(query, values![problem.0], |row| row.get(0))?.into_iter().collect())
     }
 
-    /// Removes a run's schedules from the queue that nobody works on.
+    /// Removes a run's waiting schedules from the queue.
     ///
     /// # Errors
     /// If another process has taken over the run, or the queue cannot be used.
@@ -188,8 +188,8 @@ impl Queue {
         })
     }
 
-    /// Takes up to `most` candidates of the run that has used least of its share. When many are to
-    /// divide few, each takes fewer, so that the last ones of an iteration are done at once.
+    /// Takes up to `most` candidates of the run that has used the least of its share. If many workers share few
+    /// candidates, each takes fewer, so that the last ones of an iteration finish at the same time.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -246,7 +246,7 @@ impl Queue {
         })
     }
 
-    /// Notes that the work on a candidate itself begins. Returns whether it is still this process's.
+    /// Records that the work on a candidate begins. Returns whether the claim is still valid.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -255,7 +255,7 @@ impl Queue {
         self.change(|change| Ok(change.execute(&start, values![candidate, claim])? == 1))
     }
 
-    /// What a run is about, and what it is tuned for, as JSON; `None` if it is over.
+    /// The task and the device of a run, as JSON; `None` if it is over.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -276,7 +276,7 @@ impl Queue {
         Ok(self.rows(query, values![problem.0], |row| row.get(0))?.into_iter().next())
     }
 
-    /// Passes on what was compiled for a candidate. Returns whether it was still this process's.
+    /// Stores the compiled builds of a candidate. Returns whether the claim was still valid.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -294,8 +294,8 @@ impl Queue {
         })
     }
 
-    /// Gives candidates back that were not worked on, or that cannot be worked on here. `again` sends
-    /// those that were compiled back to the compilers.
+    /// Gives back candidates that were not worked on, or cannot be worked on here. `again` returns compiled ones to the
+    /// compilers.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -321,8 +321,8 @@ impl Queue {
         self.change(|change| change.execute(lose, values![taken.id, taken.claim]).map(drop))
     }
 
-    /// Records trials, each in place of its candidate. Returns which of them counted: others have been
-    /// taken by somebody else meanwhile, or their runs were stopped.
+    /// Records trials, each in place of its candidate. Returns which of them counted: for the others, another process
+    /// has taken over the candidate, or the run was stopped.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -334,19 +334,19 @@ impl Queue {
             let failed = counted.iter().filter(|done| done.trial.time_us().is_none()).count();
             let count = "UPDATE workers SET ran = ran + $2, failed = failed + $3 WHERE id = $1";
             change.execute(count, values![worker, counted.len(), failed])?;
-            // Last, because others wait for the problem from here on.
+            // Last, because other transactions wait for the problem from here on.
             insert(change, worker, &counted)?;
             Ok(done.iter().map(|done| counts(&done)).collect())
         })
     }
 
-    /// Frees what was taken by processes that are not connected any more. Returns how many candidates
-    /// that were. Somebody else may be doing it at this moment.
+    /// Frees the candidates of processes that are no longer connected. Returns their number. Another process may be
+    /// doing the same.
     ///
     /// # Errors
     /// If the queue cannot be used.
     pub fn revive(&mut self) -> Result<u64, RecordsError> {
-        // A restart of the server ends all connections, and says nothing of any candidate.
+        // A restart of the server ends all connections, and is no fault of a candidate.
         let vanished = "CASE WHEN started_at IS NULL
              OR started_at < extract(epoch FROM pg_postmaster_start_time())::float8 THEN 0 ELSE 1 END";
         let free = free(&format!("holder NOT IN ({})", self.store.alive()), vanished);
@@ -362,7 +362,7 @@ impl Queue {
         })
     }
 
-    /// Asks for the final rounds of a problem. Returns the number of the candidate.
+    /// Requests the final rounds of a problem. Returns the number of the candidate.
     ///
     /// # Errors
     /// If another process has taken over the run, or the queue cannot be used.
@@ -385,7 +385,7 @@ impl Queue {
         let (options, origin) = (json(&options), Origin::Given.name());
         self.change(|change| {
             run.fence().hold(change)?;
-            // Those of a process that proposed before are not read by anybody.
+            // Nobody reads those of an earlier proposer.
             let before = "DELETE FROM candidates WHERE run = $1 AND kind = 'finals'";
             change.execute(before, values![run.id])?;
             let key = format!("{} {}", run.id, run.epoch);
@@ -394,7 +394,7 @@ impl Queue {
         })
     }
 
-    /// Ends final rounds with what came of them. Returns whether they were still this process's.
+    /// Ends final rounds with their result. Returns whether the claim was still valid.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -409,7 +409,7 @@ impl Queue {
         self.change(|change| Ok(change.execute(end, values![taken.id, taken.claim, &text])? == 1))
     }
 
-    /// What came of final rounds, once they are done; they are gone then.
+    /// The result of final rounds, once they are done; removes them.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -426,8 +426,7 @@ impl Queue {
     }
 }
 
-/// Removes candidates with what was compiled for them. Returns the numbers of those that were still this
-/// process's.
+/// Removes candidates with their compiled builds. Returns the numbers of those whose claims were still valid.
 fn remove(change: &mut dyn Change, done: &[Done]) -> Result<HashSet<i64>, RecordsError> {
     let turns: Vec<Turn> =
         done.iter().map(|done| Turn { id: done.taken.id, claim: done.taken.claim }).collect();
@@ -443,7 +442,7 @@ fn remove(change: &mut dyn Change, done: &[Done]) -> Result<HashSet<i64>, Record
     Ok(removed)
 }
 
-/// Inserts trials, and who has measured them.
+/// Inserts trials, and the workers that measured them.
 fn insert(change: &mut dyn Change, worker: i64, done: &[&Done]) -> Result<(), RecordsError> {
     let trials: Vec<(ProblemId, &Trial)> =
         done.iter().map(|done| (done.taken.problem, &done.trial)).collect();
@@ -467,14 +466,14 @@ struct New<'a> {
     predicted_us: Option<f64>,
 }
 
-/// A candidate that somebody has taken.
+/// A candidate that another process has taken.
 #[derive(Serialize)]
 struct Turn {
     id: i64,
     claim: i64,
 }
 
-/// Who has measured a trial is noted beside it.
+/// The worker of a trial is recorded beside it.
 #[derive(Serialize)]
 struct Measured {
     trial: i64,

@@ -16,16 +16,16 @@ const BUFFER: usize = 1 << 14;
 const QUALITY: u32 = 1;
 const WINDOW: u32 = 20;
 
-/// What was compiled for a candidate, in two parts.
+/// The compiled builds of a candidate, in two parts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Packed {
-    /// All but machine code, in whose place digests stand.
+    /// Everything but machine code, which is replaced by digests.
     pub built: Vec<u8>,
     /// Machine code by its digest, compressed.
     pub code: BTreeMap<String, Vec<u8>>,
 }
 
-/// Takes the machine code out of what was compiled.
+/// Extracts the machine code from compiled builds.
 ///
 /// # Errors
 /// If it cannot be encoded.
@@ -43,7 +43,7 @@ pub fn pack(mut built: Built) -> io::Result<Packed> {
     Ok(Packed { built: compress(&encode(&built)?)?, code })
 }
 
-/// Puts machine code back. `None` if some of it is not there.
+/// Puts machine code back. `None` if some of it is missing.
 ///
 /// # Errors
 /// If it cannot be decoded.
@@ -95,7 +95,7 @@ fn expand(bytes: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 impl Queue {
-    /// The machine code that a candidate needs, as far as it is there.
+    /// The stored machine code that a candidate needs.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -127,8 +127,8 @@ pub(super) fn store(
     change.execute(uses, values![candidate, &hashes]).map(drop)
 }
 
-/// Removes machine code that no candidate needs, of some digests, or of all for `None`. Whoever begins
-/// to need it at this moment will miss it, and its candidate is compiled again.
+/// Removes unused machine code: with some digests, or all for `None`. A candidate that begins to need it at this moment
+/// will miss it, and is compiled again.
 pub(super) fn drop_unused(
     change: &mut dyn Change,
     hashes: Option<&BTreeSet<String>>,

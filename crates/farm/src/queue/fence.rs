@@ -1,4 +1,4 @@
-//! Records that can be written only by those whose turn it is.
+//! Records that only the current holder of a task can write.
 
 use warploom_tune::records::{Change, Place, RecordsError, Row, Store, Value, Work};
 use warploom_tune::values;
@@ -6,30 +6,30 @@ use warploom_tune::values;
 use crate::address::Address;
 use crate::store::Postgres;
 
-/// What must hold in the transaction of a write.
+/// A condition that must hold in the transaction of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fence {
-    /// No other process has begun to propose candidates of a run.
+    /// No other process has taken over a run.
     Run {
         /// The run.
         run: i64,
-        /// The number of this turn.
+        /// The number of this process's turn.
         epoch: i64,
     },
-    /// Nobody else has taken a candidate.
+    /// No other process has taken over a candidate.
     Candidate {
         /// The candidate.
         candidate: i64,
-        /// The number of this turn.
+        /// The number of this process's claim.
         claim: i64,
     },
 }
 
 impl Fence {
-    /// Makes sure that it holds until the transaction ends.
+    /// Holds the condition until the transaction ends.
     ///
     /// # Errors
-    /// If somebody else has taken over.
+    /// If another process has taken over.
     pub fn hold(self, change: &mut dyn Change) -> Result<(), RecordsError> {
         let (statement, id, turn) = match self {
             Fence::Run { run, epoch } => {

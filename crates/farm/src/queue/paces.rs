@@ -1,4 +1,4 @@
-//! How fast GPUs of one kind are: each times the default schedule of a problem before anything else.
+//! The paces of GPUs of one kind: each times the default schedule of a problem before anything else.
 
 use warploom_tune::records::{ProblemId, RecordsError};
 use warploom_tune::values;
@@ -6,11 +6,11 @@ use warploom_tune::values;
 use super::Queue;
 use super::workers::add_note;
 
-/// By how much a GPU may differ from most others before its times are corrected.
+/// The deviation from the median beyond which a GPU's times are corrected.
 pub const TOLERATED: f64 = 0.05;
 
 impl Queue {
-    /// Notes how long a GPU takes for the default schedule of a problem.
+    /// Records the time of a GPU for the default schedule of a problem.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -35,7 +35,7 @@ impl Queue {
         self.rows(query, values![problem.0], |row| row.get(0))
     }
 
-    /// Tells people that a GPU differs from the others.
+    /// Notes for users that a GPU differs from the others.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -55,7 +55,7 @@ impl Queue {
 /// of all GPUs in ascending order: 1 unless it differs from the median by more than [`TOLERATED`].
 pub fn factor(times: &[f64], own: f64) -> f64 {
     let Some(&middle) = times.get(times.len() / 2) else { return 1.0 };
-    // Of an even number, the mean of the two in the middle.
+    // For an even number, the mean of the two in the middle.
     let median = match times.len() % 2 {
         0 => f64::midpoint(times[times.len() / 2 - 1], middle),
         _ => middle,

@@ -1,4 +1,4 @@
-//! Runs: pipelines to tune. One process at a time proposes candidates for each.
+//! Runs: pipelines to tune. One process at a time proposes candidates for each run.
 
 use warploom_tune::records::{ProblemId, RecordsError};
 use warploom_tune::values;
@@ -9,31 +9,31 @@ use super::workers::add_note;
 use super::{NOW, Queue, all, one};
 use crate::fairness;
 
-/// A run whose turn it is to be proposed for by this process.
+/// A run for which this process proposes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Run {
     /// Its number.
     pub id: i64,
     /// Name of the pipeline.
     pub name: String,
-    /// What to do, as JSON that only the program reads.
+    /// The task, as JSON that only the program reads.
     pub task: String,
-    /// What it is tuned for, as JSON; `None` until a GPU is known.
+    /// The target device, as JSON; `None` until a GPU is known.
     pub device: Option<String>,
-    /// The number of this turn.
+    /// The number of this process's turn.
     pub epoch: i64,
-    /// For how many seconds it has been tuned so far.
+    /// The time for which it has been tuned so far, in seconds.
     pub age: u64,
 }
 
 /// A run to add.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewRun<'a> {
-    /// Name of the pipeline, or what else people know it by.
+    /// The name of the pipeline, or another name for users.
     pub name: &'a str,
-    /// What to do, as JSON that only the program reads.
+    /// The task, as JSON that only the program reads.
     pub task: &'a str,
-    /// How many trials it will take, as far as is known; 0 if nothing is.
+    /// The expected number of trials; 0 if it is not known.
     pub expected: usize,
 }
 
@@ -47,14 +47,14 @@ pub enum RunEnd {
 }
 
 impl Run {
-    /// What must hold for this process to write anything.
+    /// The condition for writes of this process.
     pub fn fence(&self) -> Fence {
         Fence::Run { run: self.id, epoch: self.epoch }
     }
 }
 
 impl Queue {
-    /// Adds a run. `device` is what it is tuned for, as JSON, if that is known already.
+    /// Adds a run. `device` is its target device as JSON, if known.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -83,7 +83,7 @@ impl Queue {
         })
     }
 
-    /// Takes the first run that nobody proposes for.
+    /// Takes the first run without a proposer.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -111,7 +111,7 @@ impl Queue {
         })
     }
 
-    /// Gives a run back, so that somebody else can propose for it.
+    /// Gives a run back, so that another process can propose for it.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -134,7 +134,7 @@ impl Queue {
         Ok(self.rows(&query, &[], |row| row.get(0))?.into_iter().next())
     }
 
-    /// Notes what a run is tuned for.
+    /// Sets the target device of a run.
     ///
     /// # Errors
     /// If another process has taken over, or the queue cannot be used.
@@ -146,7 +146,7 @@ impl Queue {
         })
     }
 
-    /// Replaces the task of a run by one that says more.
+    /// Replaces the task of a run by a more specific one.
     ///
     /// # Errors
     /// If another process has taken over, or the queue cannot be used.
@@ -158,7 +158,7 @@ impl Queue {
         })
     }
 
-    /// Notes the problem of a run, and the problem's last trial before it, whose number is returned.
+    /// Sets the problem of a run. Returns the number of the problem's last trial before it.
     ///
     /// # Errors
     /// If another process has taken over, or the queue cannot be used.
@@ -174,8 +174,8 @@ impl Queue {
         })
     }
 
-    /// Notes how many trials a run will take, as far as is known, and by how much the next one is
-    /// expected to shorten the time.
+    /// Sets the expected number of trials of a run, and the factor by which the next one is expected to shorten the
+    /// time.
     ///
     /// # Errors
     /// If another process has taken over, or the queue cannot be used.
@@ -189,7 +189,7 @@ impl Queue {
         self.divide()
     }
 
-    /// Divides the GPUs among the runs that are not over, by what they are expected to gain.
+    /// Divides the GPUs among the unfinished runs, by their expected gains.
     fn divide(&mut self) -> Result<(), RecordsError> {
         let runs = "SELECT id, gain, share FROM runs WHERE state = 'active' ORDER BY id";
         let runs =
@@ -209,7 +209,7 @@ impl Queue {
         })
     }
 
-    /// Ends a run, and says what it came to.
+    /// Ends a run, with its result as a message.
     ///
     /// # Errors
     /// If another process has taken over, or the queue cannot be used.
@@ -234,7 +234,7 @@ impl Queue {
         self.divide()
     }
 
-    /// Stops all runs that are not over. What is recorded stays. Returns how many there were.
+    /// Stops all unfinished runs. Records are kept. Returns the number of stopped runs.
     ///
     /// # Errors
     /// If the queue cannot be used.

@@ -14,7 +14,7 @@ pub enum JoinError {
     /// The queue cannot be used.
     #[error(transparent)]
     Records(#[from] RecordsError),
-    /// Others run another program, whose trials would not be comparable.
+    /// Other workers run another program, whose trials would not be comparable.
     #[error(
         "the farm works with another program, code generator or NVRTC: {host} has\n  {theirs}\nand this one is\n  {own}\n\
          use the same program everywhere, or stop the farm first"
@@ -34,9 +34,9 @@ pub enum JoinError {
 pub struct Joining {
     /// Name of its machine.
     pub host: String,
-    /// Its number there.
+    /// Its process id there.
     pub process: u32,
-    /// What it does, with commas between.
+    /// Its roles, separated by commas.
     pub roles: String,
     /// The versions that machine code depends on.
     pub versions: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Joining {
 /// The GPUs of a process.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Gpus {
-    /// How many.
+    /// Their number.
     pub count: usize,
     /// The fingerprint of their kind.
     pub fingerprint: String,
@@ -57,23 +57,23 @@ pub struct Gpus {
     pub device: String,
 }
 
-/// What a worker is told when it shows that it is there.
+/// The farm's answer to a worker that reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Orders {
     /// It was asked to leave.
     pub leave: bool,
     /// The number of runs that are not over.
     pub runs: i64,
-    /// The number of workers that have shown up lately, this one among them.
+    /// The number of workers that have reported lately, including this one.
     pub workers: u32,
 }
 
 impl Queue {
-    /// Joins, and returns the number of the worker. Candidates of other versions are removed: nobody
-    /// works on them any more.
+    /// Joins, and returns the number of the worker. Removes candidates of other versions, which no worker can process
+    /// any more.
     ///
     /// # Errors
-    /// If somebody works with another program, or the queue cannot be used.
+    /// If another worker runs another program, or the queue cannot be used.
     pub fn join(&mut self, joining: &Joining) -> Result<i64, JoinError> {
         let Joining { host, process, roles, versions, digest, gpus } = joining;
         let versions = warploom_tune::records::Records::that_matter(versions);
@@ -94,10 +94,10 @@ impl Queue {
         let (kind, device) = (kind.cloned(), device.cloned());
         let count = gpus.as_ref().map_or(0, |of| of.count);
         let joined = self.change(|change| {
-            // One at a time, so that two different programs cannot both be the first. A lock of the table
-            // would make all others wait who record trials.
+            // Workers join one at a time, so that two different programs cannot both be the first. A lock of the table
+            // would block everyone who records trials.
             change.query_one(&one_at_a_time, &[])?;
-            // To ask who is alive takes long where many are.
+            // With many workers, checking which are alive takes long.
             if change.query_one(strangers, values![&program])?.is_some() {
                 let other = one(change, &others, values![&program], |row| {
                     Ok((row.get::<String>(0)?, row.get::<String>(1)?))
@@ -116,7 +116,7 @@ impl Queue {
         joined.map_err(|(host, theirs)| JoinError::OtherProgram { host, theirs, own: program })
     }
 
-    /// Shows that a worker is there, under the number that it has now.
+    /// Reports that a worker is alive, under its current number.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -124,7 +124,7 @@ impl Queue {
         let seen = format!("UPDATE workers SET seen_at = {NOW}, holder = $2 WHERE id = $1 RETURNING leaving");
         self.change(|change| {
             let holder = change.holder();
-            // What was taken before the connection broke is still worked on.
+            // Claims from before the connection broke are still worked on.
             let before = one(change, "SELECT holder FROM workers WHERE id = $1", values![worker], |row| {
                 row.get::<String>(0)
             })?;
@@ -144,7 +144,7 @@ impl Queue {
         })
     }
 
-    /// Leaves. What the worker has taken is free again.
+    /// Leaves. The worker's claims are freed.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -181,7 +181,7 @@ impl Queue {
         Ok(self.rows(&query, &[], |row| row.get(0))?.into_iter().next().unwrap_or(0))
     }
 
-    /// Tells people something.
+    /// Adds a note for users.
     ///
     /// # Errors
     /// If the queue cannot be used.
@@ -190,7 +190,7 @@ impl Queue {
     }
 }
 
-/// The workers that have shown up lately, as a condition.
+/// The condition for workers that have reported lately.
 pub(super) fn there() -> String {
     format!("left_at IS NULL AND seen_at > {NOW} - 30")
 }

@@ -1,4 +1,4 @@
-//! Who runs the server. PostgreSQL refuses to run as root, so root runs it as a user for servers.
+//! The user that runs the server. PostgreSQL refuses to run as root, so root runs it as a service user.
 //!
 //! Only the data and the log belong to that user. The rest of the folder stays root's, so that the
 //! server cannot make root write or remove anything elsewhere.
@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 
 use super::error::{At, ServerError};
 
-/// The users that may run a server for root, the best first.
+/// The users that may run a server for root, in order of preference.
 const NAMES: [&str; 2] = ["postgres", "nobody"];
 
 /// A user for the server.
@@ -38,7 +38,7 @@ impl Account {
         let owner = owner.filter(|(uid, _)| *uid != 0);
         let found = |wanted: &dyn Fn(&Account) -> bool| accounts(&users).find(|account| wanted(account));
         let account = match owner {
-            // A user of the network is in no file here.
+            // Users of a network directory are in no file here.
             Some((uid, gid)) => found(&|account| account.uid == uid)
                 .or_else(|| Some(Account { name: uid.to_string(), uid, gid })),
             None => NAMES.iter().find_map(|name| found(&|account| account.name == *name)),
@@ -68,7 +68,7 @@ impl Account {
         for folder in around {
             let mut command = Command::new("/bin/true");
             self.run(command.current_dir(folder).stdin(Stdio::null()));
-            // Only this is known: whatever else fails is reported by the programs that matter.
+            // Only this kind of error is conclusive; other failures are reported by the programs themselves.
             if command.status().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
                 return Err(ServerError::Untraversable {
                     user: self.name.clone(),

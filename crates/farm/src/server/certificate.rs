@@ -1,8 +1,8 @@
 //! The certificates of a server that listens for other machines: an authority of its own, which
 //! workers know from the farm file, and a certificate signed by it.
 //!
-//! Another address gets another certificate by the same authority, so that farm files that were
-//! copied stay valid. The server never sees the authority's key.
+//! Another address gets another certificate by the same authority, so that copies of the farm file stay valid. The
+//! server never sees the authority's key.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ const VALID: u64 = 3653 * DAY;
 /// They are replaced this long before their end, in seconds.
 const RENEWED: u64 = 90 * DAY;
 
-/// What the folder contains, in `issued.json`. It is written last, and removed before a change.
+/// The contents of `issued.json`. The file is written last, and removed before a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Issued {
     /// The host of the certificate.
@@ -42,8 +42,7 @@ pub(super) fn current(folder: &Path) -> Result<String, ServerError> {
     fs::read_to_string(&path).at(&path)
 }
 
-/// Makes sure that there are certificates for a host, which the server can read. Returns the
-/// authority as PEM.
+/// Ensures that there are certificates for a host, readable by the server. Returns the authority as PEM.
 pub(super) fn ensure(folder: &Path, host: &str, account: Option<&Account>) -> Result<String, ServerError> {
     let tls = folder.join("tls");
     folder::make(&tls, folder::shared_mode(), None)?;
@@ -90,7 +89,7 @@ pub(super) fn ensure(folder: &Path, host: &str, account: Option<&Account>) -> Re
     Ok(ca)
 }
 
-/// An authority. Its name does not change, because certificates name who signed them.
+/// An authority. Its name is constant, because certificates name their issuer.
 fn authority(now: u64, until: u64) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, "Warploom farm");

@@ -18,7 +18,7 @@ pub enum ServerError {
          server (Debian, Ubuntu: `apt install postgresql`), or add the folder of its programs to PATH"
     )]
     Programs {
-        /// Where they were looked for.
+        /// The searched places.
         looked: String,
     },
     /// The data was written by a PostgreSQL that is not installed.
@@ -52,7 +52,7 @@ pub enum ServerError {
         /// The outermost folder that the user cannot enter.
         folder: PathBuf,
     },
-    /// The path has a line break or the like, which PostgreSQL's own files cannot contain.
+    /// The path has a line break or similar character, which PostgreSQL's own files cannot contain.
     #[error("the path {path:?} contains a control character; give another folder")]
     Path {
         /// The folder that was given.
@@ -70,12 +70,12 @@ pub enum ServerError {
         /// The folder that was given.
         folder: PathBuf,
     },
-    /// The address to listen on is none.
+    /// The address to listen on is invalid.
     #[error("cannot listen on `{}`: {reason}", address.escape_debug())]
     Listen {
         /// The text that was given.
         address: String,
-        /// What is wrong and what to do.
+        /// The problem, and the remedy.
         reason: String,
     },
     /// Another machine may be using the data.
@@ -121,7 +121,7 @@ pub enum ServerError {
     Failed {
         /// Name of the program.
         program: &'static str,
-        /// The end of what it or the server wrote.
+        /// The end of its output, or of the server's.
         message: String,
         /// The folder of the server's log.
         log: PathBuf,
@@ -137,7 +137,7 @@ pub enum ServerError {
     Late {
         /// The farm's folder.
         folder: PathBuf,
-        /// How long it was waited for.
+        /// The time limit.
         seconds: u64,
     },
     /// A certificate could not be made.
@@ -145,7 +145,7 @@ pub enum ServerError {
     Certificate {
         /// The host that was given.
         host: String,
-        /// What the library says.
+        /// The library's message.
         message: String,
     },
     /// A file or folder cannot be read or written.
@@ -153,7 +153,7 @@ pub enum ServerError {
     Io {
         /// The file, folder or program.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's message.
         error: io::Error,
     },
     /// A farm file cannot be read or written.
@@ -161,7 +161,7 @@ pub enum ServerError {
     FarmFile(#[from] FarmFileError),
 }
 
-/// Says which file an error of the operating system is about.
+/// Adds the path of the file to an error of the operating system.
 pub(super) trait At<T> {
     /// Adds the path.
     fn at(self, path: &Path) -> Result<T, ServerError>;

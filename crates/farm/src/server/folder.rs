@@ -3,8 +3,8 @@
 //! | in the folder | what |
 //! | --- | --- |
 //! | `data`, `log` | PostgreSQL's own |
-//! | `server.conf`, `pg_hba.conf` | its settings and who may connect, written at every start |
-//! | `server.json` | how it was last started |
+//! | `server.conf`, `pg_hba.conf` | its settings and access rules, written at every start |
+//! | `server.json` | the state of the last start |
 //! | `tls` | certificates, if it listens for other machines |
 //! | `socket` | the socket, unless the path is too long |
 //! | `owner.json`, `farm.json` | the farm files of the owner and of workers |
@@ -25,8 +25,8 @@ use super::error::{At, ServerError};
 
 const LOCK: &str = "warploom.lock";
 
-/// The longest path of a socket's folder. The path of the socket may have 107 bytes on Linux and
-/// 103 elsewhere, of which `/.s.PGSQL.65535` needs 15.
+/// The longest path of a socket's folder. The path of the socket may have 107 bytes on Linux and 103 elsewhere, of
+/// which `/.s.PGSQL.65535` needs 15.
 const LONGEST: usize = 88;
 
 /// Mode of a folder that the server's user must be able to enter: root's server has another user.
@@ -34,7 +34,7 @@ pub(super) fn shared_mode() -> u32 {
     if geteuid().is_root() { 0o755 } else { 0o700 }
 }
 
-/// Makes a farm's folder where there is none, and returns its absolute path.
+/// Creates a farm's folder if it is missing, and returns its absolute path.
 pub(super) fn prepared(path: &Path) -> Result<PathBuf, ServerError> {
     let absolute = path::absolute(path).at(path)?;
     if absolute.as_os_str().as_encoded_bytes().iter().any(u8::is_ascii_control) {
@@ -42,7 +42,7 @@ pub(super) fn prepared(path: &Path) -> Result<PathBuf, ServerError> {
     }
     fs::DirBuilder::new().recursive(true).mode(shared_mode()).create(&absolute).at(&absolute)?;
     let folder = own(&absolute)?;
-    // Whoever starts the server at the same moment makes the lock first.
+    // A process that starts the server at the same moment creates the lock first.
     if fs::read_dir(&folder).at(&folder)?.next().is_some() && !folder.join(LOCK).exists() {
         return Err(ServerError::Foreign { folder });
     }
@@ -50,7 +50,7 @@ pub(super) fn prepared(path: &Path) -> Result<PathBuf, ServerError> {
     Ok(folder)
 }
 
-/// The absolute path of a folder that is a farm's.
+/// The absolute path of an existing farm's folder.
 pub(super) fn existing(path: &Path) -> Result<PathBuf, ServerError> {
     let folder = own(path)?;
     match folder.join(LOCK).exists() {
@@ -68,8 +68,7 @@ fn own(path: &Path) -> Result<PathBuf, ServerError> {
     }
 }
 
-/// Waits until no other process starts or stops the server. Until the returned file is closed, none
-/// will.
+/// Waits until no other process starts or stops the server. Holding the returned file keeps others from it.
 pub(super) fn lock(folder: &Path, patience: Duration) -> Result<File, ServerError> {
     let path = folder.join(LOCK);
     let file = File::options().create(true).append(true).mode(0o600).open(&path).at(&path)?;
@@ -98,8 +97,8 @@ pub(super) fn make(folder: &Path, mode: u32, account: Option<&Account>) -> Resul
     fs::set_permissions(folder, Permissions::from_mode(mode)).at(folder)
 }
 
-/// The folder of the socket: in the farm's folder, or for a long or unusual path the one that was
-/// used before, or a new one below `XDG_RUNTIME_DIR` or `/tmp`.
+/// The folder of the socket: in the farm's folder or, for a long or unusual path, the one used before, or a new one
+/// below `XDG_RUNTIME_DIR` or `/tmp`.
 pub(super) fn socket(
     folder: &Path,
     before: Option<&str>,
@@ -111,7 +110,7 @@ pub(super) fn socket(
         return Ok(path.to_owned());
     }
     let user = account.map_or(geteuid().as_raw(), Account::uid);
-    // Anyone may make a folder in `/tmp` once ours is gone.
+    // Anyone may create a folder in `/tmp` once ours is gone.
     let is_ours =
         |path: &&str| fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir() && facts.uid() == user);
     if let Some(before) = before.filter(is_ours) {
@@ -130,7 +129,7 @@ pub(super) fn socket(
     Ok(new.to_string_lossy().into_owned())
 }
 
-/// A path that can stand in PostgreSQL's settings as it is, and leaves room for a socket's name.
+/// A path that can be written in PostgreSQL's settings unescaped, and leaves room for a socket's name.
 fn plain(path: &Path) -> Option<&str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
     path.to_str().filter(|path| path.len() <= LONGEST && path.bytes().all(is_plain))

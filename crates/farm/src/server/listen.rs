@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::error::ServerError;
 
-/// Ports that are tried if none is given. They lie below those that systems give to clients.
+/// Ports that are tried if none is given. They lie below the ephemeral range.
 const PORTS: std::ops::Range<u16> = 5432..5532;
 
 /// An address of this machine by which workers reach it: a host name or IP address, and a port.
@@ -32,7 +32,7 @@ impl Listen {
         self.port
     }
 
-    /// The port to listen on: the given one, the one that was used before, or a free one.
+    /// The port to listen on: the given one, the one used before, or a free one.
     pub(super) fn choose_port(&self, before: Option<u16>) -> Result<u16, ServerError> {
         let addresses = self.addresses()?;
         for address in &addresses {
@@ -55,7 +55,7 @@ impl Listen {
         })
     }
 
-    /// The addresses that the host stands for.
+    /// The addresses of the host.
     fn addresses(&self) -> Result<Vec<IpAddr>, ServerError> {
         if let Ok(address) = self.host.parse::<IpAddr>() {
             return Ok(vec![address]);
@@ -66,7 +66,7 @@ impl Listen {
         let mut found: Vec<IpAddr> = found.map(|address| address.ip()).collect();
         found.sort();
         found.dedup();
-        // Debian notes a machine's own name as 127.0.1.1 in /etc/hosts.
+        // Debian maps a machine's own name to 127.0.1.1 in /etc/hosts.
         let is_here = self.host == "localhost";
         match found.iter().all(IpAddr::is_loopback) && !is_here {
             true => Err(self.wrong(
@@ -81,7 +81,7 @@ impl Listen {
     }
 }
 
-/// As in a URL.
+/// Prints the form of a URL.
 impl fmt::Display for Listen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.host.contains(':'), self.port) {

@@ -1,7 +1,7 @@
-//! PostgreSQL's programs: where they are, and how they are run.
+//! PostgreSQL's programs: their places, and how they are run.
 //!
-//! Every program runs in the farm's folder and is given paths relative to it: `pg_ctl` passes paths
-//! through a shell, which must not see characters that a folder's name may have.
+//! Every program runs in the farm's folder with paths relative to it: `pg_ctl` passes paths through a shell, which must
+//! not see special characters of a folder's name.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -13,27 +13,27 @@ use std::process::{Command, Output, Stdio};
 use super::account::Account;
 use super::error::{At, ServerError};
 
-/// The oldest version of PostgreSQL that is used.
+/// The oldest supported version of PostgreSQL.
 pub(super) const OLDEST: u32 = 13;
 
 /// The variable with the only folder to search.
 const ONLY: &str = "WARPLOOM_POSTGRES";
 
-/// Where Debian and Ubuntu install PostgreSQL's versions.
+/// The folder of PostgreSQL's versions on Debian and Ubuntu.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// The programs of one version, for the server in one folder.
 pub(super) struct Programs {
-    /// Where the programs are.
+    /// The folder of the programs.
     bin: PathBuf,
     /// The farm's folder.
     folder: PathBuf,
-    /// Who runs them, if not this process's user.
+    /// The user that runs them, if not this process's user.
     account: Option<Account>,
 }
 
 impl Programs {
-    /// Finds the programs that can use the data in a folder, or any if there is none.
+    /// Finds the programs that can use the data in a folder; any version if there is no data.
     pub(super) fn find(folder: &Path, account: Option<Account>) -> Result<Programs, ServerError> {
         let data = fs::read_to_string(folder.join("data/PG_VERSION")).ok().map(|text| text.trim().to_owned());
         let mut installed = BTreeSet::new();
@@ -58,7 +58,7 @@ impl Programs {
         }
     }
 
-    /// Whether there are programs of a version that can be used.
+    /// Whether programs of a supported version are installed.
     pub(super) fn are_here() -> bool {
         places().iter().any(|bin| version(bin).is_some_and(|major| major >= OLDEST))
     }
@@ -66,7 +66,7 @@ impl Programs {
     /// One of the programs, as the server's user, in the farm's folder.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.bin.join(program));
-        // A user's own settings of PostgreSQL must not reach this server.
+        // The user's own settings of PostgreSQL must not affect this server.
         for (name, _) in env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG")) {
             command.env_remove(name);
         }
@@ -78,14 +78,14 @@ impl Programs {
         command
     }
 
-    /// Runs a program to its end, with a text to read.
+    /// Runs a program to its end, with a text as its input.
     pub(super) fn output(&self, mut command: Command, input: &str) -> Result<Output, ServerError> {
         let mut run = || -> io::Result<Output> {
             if input.is_empty() {
                 return command.output();
             }
             let mut child = command.stdin(Stdio::piped()).spawn()?;
-            // If the program ends before it has read this, it says why.
+            // If the program ends before it has read this, its output tells why.
             let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
             child.wait_with_output()
         };
@@ -127,7 +127,7 @@ pub(super) fn last_lines(text: &str) -> String {
     last.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Folders that may have the programs, the best first.
+/// Folders that may have the programs, in order of preference.
 fn places() -> Vec<PathBuf> {
     if let Some(only) = env::var_os(ONLY) {
         // Programs run in the farm's folder.

@@ -1,4 +1,4 @@
-//! The server's settings, what it remembers of itself, and the SQL that sets up roles.
+//! The server's settings, its saved state, and the SQL that sets up roles.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ pub const WORKER: &str = "warploom_worker";
 /// The database of a farm.
 pub const DATABASE: &str = "warploom";
 
-/// How a server was last started, in `server.json`.
+/// The state of the last start, in `server.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
     /// The format of the file.
@@ -28,9 +28,9 @@ pub(super) struct State {
     pub(super) socket: String,
     /// The port, which is also part of the socket's name.
     pub(super) port: u16,
-    /// The host by which other machines reach the server, if they do.
+    /// The host by which other machines reach the server, if any.
     pub(super) listen: Option<String>,
-    /// The most connections.
+    /// The limit on connections.
     pub(super) max_connections: u32,
 }
 
@@ -57,22 +57,21 @@ impl State {
         replace(&path, &(text + "\n"), 0o644, None)
     }
 
-    /// The settings in PostgreSQL's notation. Nothing in them needs an escape: the path of the
-    /// socket and the host have plain characters only.
+    /// The settings in PostgreSQL's notation. None of them needs escaping: the path of the socket and the host consist
+    /// of plain characters.
     fn settings(&self, is_roots: bool) -> String {
         let State { socket, port, max_connections, .. } = self;
-        // A server that root starts runs as another user, and so do the workers perhaps. The
-        // password is what protects the socket, as it does a port; whoever else connects to it
-        // learns nothing.
+        // A server started by root runs as another user, and possibly so do the workers. The password protects the
+        // socket, as it does a port; other users who connect to it learn nothing.
         let permissions = if is_roots { "0777" } else { "0700" };
         let listen = self.listen.as_deref().unwrap_or_default();
         let ssl = match self.listen {
             Some(_) => "ssl = on\nssl_cert_file = '../tls/server.pem'\nssl_key_file = '../tls/server.key'\n",
             None => "ssl = off\n",
         };
-        // Whoever waits for longer than `deadlock_timeout` looks for deadlocks, which holds up everybody
-        // where hundreds of workers wait. A statement that fails may contain a password, so the log has
-        // none. Paths are relative to the data, but for the rules: these to where the server is started.
+        // A session that waits for longer than `deadlock_timeout` searches for deadlocks, which stalls all sessions if
+        // hundreds of workers wait. A failing statement may contain a password, so statements are not logged. Paths are
+        // relative to the data, except for the rules, which are relative to the folder of the start.
         format!(
             "# Written by `warploom farm start` at every start.\n\
              include 'data/postgresql.conf'\n\
@@ -101,16 +100,15 @@ impl State {
         )
     }
 
-    /// Who may connect. Nobody may without a password, and none travels unencrypted.
+    /// The access rules. All connections need a password, which is never sent unencrypted.
     fn rules(&self) -> String {
         let remote = if self.listen.is_some() { "hostssl all all all scram-sha-256\n" } else { "" };
         format!("# Written by `warploom farm start` at every start.\nlocal all all scram-sha-256\n{remote}")
     }
 }
 
-/// The SQL that lets workers use the tables and nothing else, one statement each, for the owner to
-/// execute in the farm's database. It can be executed any number of times, also before there are
-/// tables.
+/// The SQL that lets workers use the tables and nothing else, one statement each, for the owner to execute in the
+/// farm's database. It is idempotent, and may be executed before there are tables.
 pub fn setup_statements(worker_password: &str) -> Vec<String> {
     let password = quoted(worker_password);
     vec![

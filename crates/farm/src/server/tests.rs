@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// The longest that a stop takes.
+/// The time limit of a stop.
 const MOST: Duration = Duration::from_secs(30);
 
 /// A server in a new folder, stopped at the end.
@@ -39,7 +39,7 @@ impl Farm {
         self.server.start(options).unwrap_err().to_string()
     }
 
-    /// Everything that PostgreSQL has logged.
+    /// The whole log of PostgreSQL.
     fn log(&self) -> String {
         let mut text = String::new();
         for entry in fs::read_dir(self.folder.join("log")).unwrap() {
@@ -82,7 +82,7 @@ fn listening(text: &str) -> StartOptions {
     StartOptions { listen: Some(text.parse().unwrap()), ..StartOptions::default() }
 }
 
-/// Sets up roles, then tries what workers may and may not do.
+/// Sets up roles, then checks the rights of workers.
 fn try_roles(started: &Started) {
     let mut owner = connect(&started.owner).unwrap();
     assert!(connect(&started.worker).is_err(), "there is no such role yet");
@@ -139,7 +139,7 @@ fn is_secret(farm: &Farm, file: &FarmFile) {
 /// One test, because making the data of a server takes seconds.
 #[test]
 fn a_postgres_server_starts_stops_and_starts_again() {
-    // A shell would make something else of this, and one byte is no UTF-8.
+    // A shell would expand this, and one byte is not UTF-8.
     let name = OsStr::from_bytes(b"it's \"a\" $(touch x) `touch y` \\ farm,\xff/");
     let Some(farm) = Farm::new(name) else { return };
     assert!(!farm.server.is_running().unwrap());
@@ -172,7 +172,7 @@ fn a_postgres_server_starts_stops_and_starts_again() {
     try_damage(&farm);
 }
 
-/// Checks what is in the folder, and that no shell has read its name.
+/// Checks the files in the folder, and that no shell has expanded its name.
 fn try_files(farm: &Farm, started: &Started) {
     assert_eq!(FarmFile::read(&started.owner_path).unwrap(), started.owner);
     assert_eq!(FarmFile::read(&started.worker_path).unwrap(), started.worker);
@@ -246,7 +246,7 @@ fn try_listening(farm: &Farm, before: &Started) {
     farm.server.stop(MOST).unwrap();
 }
 
-/// What is wrong with a folder is said in a sentence.
+/// A damaged folder gives a sentence.
 fn try_damage(farm: &Farm) {
     let usual = StartOptions::default();
     let changed = |name: &str, text: &str| {

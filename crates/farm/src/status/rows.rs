@@ -1,4 +1,4 @@
-//! Statements that read what a farm does, and what their rows say.
+//! Statements that read the state of a farm, and parsers of their rows.
 
 use serde_json::Value as Json;
 use warploom_tune::records::{Row, Unreadable};
@@ -11,12 +11,12 @@ const NOW: &str = "clock AS (SELECT extract(epoch FROM clock_timestamp())::doubl
 /// The version of the server, without that of its package.
 pub(super) const SERVER: &str = "SELECT split_part(current_setting('server_version'), ' ', 1)";
 
-/// How many candidates there are in each state.
+/// The number of candidates in each state.
 pub(super) const QUEUE: &str = "SELECT state, count(*) FROM candidates GROUP BY state";
 
-/// Workers; `alive` is a query for the numbers of those that are connected, $1 the length of the time in
-/// which rates are measured, $2 for how long those that have ended are listed. A GPU is compared with
-/// the median over all that timed the same schedule.
+/// Workers; `alive` is a query for the numbers of those that are connected, $1 the number of seconds over which rates
+/// are measured, $2 the number of seconds for which ended workers are listed. A GPU is compared with the median over
+/// all that timed the same schedule.
 pub(super) fn workers(alive: &str) -> String {
     format!(
         "WITH {NOW}, alive (holder) AS ({alive}),
@@ -68,8 +68,7 @@ fn name(device: &str) -> Option<String> {
     Some(device.get("name")?.as_str()?.to_owned())
 }
 
-/// Runs with their trials. Those of a run that has ended are the ones before the next of the same
-/// problem.
+/// Runs with their trials. The trials of an ended run are those before the next run of the same problem.
 pub(super) fn runs(alive: &str) -> String {
     format!(
         "WITH alive (holder) AS ({alive})
@@ -112,7 +111,7 @@ pub(super) fn queue(rows: &[Row]) -> Result<Queue, Unreadable> {
             "compiling" => queue.compiling = count,
             "compiled" => queue.compiled = count,
             "running" => queue.running = count,
-            // Final rounds that are over, until their run has read what came of them.
+            // Finished final rounds, until their run has read the result.
             "done" => {}
             other => return Err(Unreadable(format!("a candidate is in the state `{other}`"))),
         }
@@ -120,8 +119,8 @@ pub(super) fn queue(rows: &[Row]) -> Result<Queue, Unreadable> {
     Ok(queue)
 }
 
-/// Trials of the last minute, those of the last $1 seconds, and how many that is a minute. Every worker
-/// has its own part of the index.
+/// Trials of the last minute, those of the last $1 seconds, and the rate per minute. Every worker has its own part of
+/// the index.
 pub(super) fn throughput() -> String {
     format!(
         "WITH {NOW}

@@ -1,4 +1,4 @@
-//! The tables of records on a server, and what earlier versions of them lack.
+//! The tables of records on a server, and the migrations from earlier versions.
 
 use postgres::error::SqlState;
 use postgres::{Client, Transaction};
@@ -6,13 +6,13 @@ use warploom_tune::records::{Place, RecordsError, SCHEMA};
 
 use super::{Fault, class_of};
 
-/// What leads to each version of the schema from the one before. The first makes all tables.
+/// The migration to each version of the schema. The first makes all tables.
 const MIGRATIONS: [(i64, &str); 1] = [(
     3,
     concat!(include_str!("../../migrations/003.sql"), "\n", include_str!("../../migrations/003-farm.sql")),
 )];
 
-/// Upgrades the tables in a schema, which must be there.
+/// Upgrades the tables in a schema, which must exist.
 pub(super) fn upgrade(client: &mut Client, place: &Place, schema: &str) -> Result<(), Fault> {
     let found = version(&mut client.transaction()?, place, schema)?;
     match found {
@@ -24,9 +24,9 @@ pub(super) fn upgrade(client: &mut Client, place: &Place, schema: &str) -> Resul
     }
 }
 
-/// Makes the tables in a schema where there are none, and upgrades those of an earlier version.
+/// Creates the tables in a schema if there are none, and upgrades those of an earlier version.
 pub(super) fn prepare(client: &mut Client, place: &Place, schema: &str) -> Result<(), Fault> {
-    // Most often there is nothing to do, and whoever may only use the tables can say so too.
+    // Most often there is nothing to do, which roles without further rights can determine too.
     let found = version(&mut client.transaction()?, place, schema)?;
     if found == Some(SCHEMA) {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Values of records as PostgreSQL sends and takes them.
+//! Values of records in PostgreSQL's types.
 //!
-//! PostgreSQL's texts have no NUL. Names of a pipeline and messages of a crashed process may, so
-//! NUL and the character that escapes it are escaped.
+//! PostgreSQL's texts cannot contain NUL. Names of a pipeline and messages of a crashed process may, so NUL and the
+//! escape character are escaped.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -35,7 +35,7 @@ impl ToSql for Parameter<'_> {
         }
     }
 
-    /// `to_sql` says what it does not accept.
+    /// `to_sql` rejects other types.
     fn accepts(_: &Type) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! What the threads of a worker share.
+//! The state that the threads of a worker share.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,18 +21,18 @@ use crate::queue::candidates::{BATCH, Done, Stage, Taken};
 use crate::queue::workers::{self, Joining};
 use crate::server::machine;
 
-/// How often a worker shows that it is there, and looks for candidates of workers that are not.
+/// The interval in which a worker reports, and looks for candidates of lost workers.
 const BEAT: Duration = Duration::from_secs(2);
 
-/// About how many workers look for such candidates in that time.
+/// The approximate number of workers that look for such candidates in that time.
 const LOOKING: u32 = 4;
 
-/// Pauses while there is nothing to do: the first, and the longest. Up to that, the longest grows with
-/// the number of workers, by [`PER_WORKER`], so that those that wait do not keep the server busy.
+/// Pauses while there is nothing to do: the first, and the longest. The longest grows with the number of workers, by
+/// [`PER_WORKER`], so that waiting workers do not load the server.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 const PER_WORKER: Duration = Duration::from_millis(5);
 
-/// For how long no run may be there before a worker ends that was told to stay until all is done.
+/// The time without runs after which a worker that stays until all is done ends.
 const DONE: Duration = Duration::from_secs(4);
 
 /// Stack size of threads that lower kernels, which recurse as deeply as expressions nest.
@@ -41,14 +41,14 @@ const STACK_BYTES: usize = 64 << 20;
 /// The most tasks that are kept open.
 const OPEN: usize = 6;
 
-/// What the threads of a worker share.
+/// The state that the threads of a worker share.
 pub(super) struct Agent<'a> {
     pub options: &'a Options,
     pub workshop: &'a dyn Workshop,
     /// The number of this worker.
     pub id: i64,
     pub versions: Vec<String>,
-    /// When it becomes true, all threads end after what they do at the moment.
+    /// When it becomes true, all threads end after their current work.
     pub ending: AtomicBool,
     pub hear: &'a (dyn Fn(&News) + Sync),
     queue: Mutex<Queue>,
@@ -59,7 +59,7 @@ pub(super) struct Agent<'a> {
     workers: AtomicU32,
 }
 
-/// A run that is worked on.
+/// A run that this worker works on.
 pub(super) struct Order {
     pub opened: Opened,
     pub device: Device,
@@ -84,7 +84,7 @@ impl Order {
 /// Works until `stop` is true, the farm asks this worker to leave, or all is done.
 ///
 /// # Errors
-/// If the worker cannot join, or cannot go on. What it had taken is free then.
+/// If the worker cannot join, or cannot continue. Its claims are freed then.
 pub fn work(
     options: &Options,
     workshop: &dyn Workshop,
@@ -154,13 +154,13 @@ impl Agent<'_> {
         })
     }
 
-    /// Does the work of a thread. If it fails, all others end too.
+    /// Does the work of a thread. If it fails, all other threads end too.
     pub fn guarded(&self, work: impl FnOnce() -> Result<(), WorkError>) -> Result<(), WorkError> {
         let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(WorkError::Panicked));
         done.inspect_err(|_| self.end())
     }
 
-    /// Shows that this worker is there, until it ends.
+    /// Reports that this worker is alive, until it ends.
     fn beat(&self, stop: &AtomicBool) -> Result<(), WorkError> {
         let mut without_runs: Option<Instant> = None;
         for beat in self.id.. {
@@ -169,7 +169,7 @@ impl Agent<'_> {
             }
             let orders = self.queue().show_up(self.id)?;
             self.workers.store(orders.workers, Ordering::Relaxed);
-            // Of many workers, a few look in turn.
+            // With many workers, a few look in turn.
             if beat % i64::from(orders.workers / LOOKING).max(1) == 0 {
                 self.queue().revive()?;
             }
@@ -202,9 +202,9 @@ impl Agent<'_> {
         lock(&self.queue)
     }
 
-    /// What a candidate is about; `None` if its run is over.
+    /// The opened task of a candidate; `None` if its run is over.
     pub fn order(&self, run: i64) -> Result<Option<Arc<Order>>, WorkError> {
-        // Other threads most often want the same.
+        // Other threads usually want the same one.
         let mut open = lock(&self.open);
         if let Some((_, order)) = open.iter().find(|(known, _)| *known == run) {
             return Ok(Some(order.clone()));
@@ -221,7 +221,7 @@ impl Agent<'_> {
         Ok(Some(order))
     }
 
-    /// What a candidate's text says, and whether it is tried at all.
+    /// The parsed candidate, with a decision whether to try it.
     pub fn assigned(&self, taken: &Taken, order: &Order) -> Result<Assigned, Status> {
         let parsed = Schedule::parse(&taken.schedule, order.opened.subject.pipeline());
         let schedule = parsed.map_err(|errors| Status::NotLowered(errors.to_string()))?;

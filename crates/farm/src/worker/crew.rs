@@ -12,10 +12,10 @@ use crate::queue::candidates::Options;
 use crate::queue::fence::Fenced;
 use crate::queue::runs::Run;
 
-/// The first pause between two looks for trials.
+/// The first pause between two polls for trials.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How often the run looks whether a candidate got lost, and says what it expects.
+/// The interval in which the run checks for lost candidates, and updates its outlook.
 const REVIEW: Duration = Duration::from_secs(2);
 
 /// The workers of a farm, as one run sees them.
@@ -27,11 +27,11 @@ pub(super) struct FarmCrew<'a> {
     /// The last trial of the problem that was read, and the hashes of all schedules with trials so far.
     last: i64,
     tried: HashSet<String>,
-    /// The times of the run's trials in order, and how many trials it will take, as far as is known.
+    /// The times of the run's trials in order, and the expected number of trials.
     times: Vec<Option<f64>>,
     expected: usize,
     reviewed: Instant,
-    /// To look for trials with; opened when it is first needed.
+    /// For polling trials; opened on first use.
     records: Option<Records>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> FarmCrew<'a> {
         }
     }
 
-    /// The trials of a problem that have come since the last time.
+    /// The trials of a problem since the last poll.
     fn new_trials(&mut self, problem: ProblemId) -> Result<Vec<Trial>, RecordsError> {
         let records = match self.records.take() {
             Some(records) => records,
@@ -63,7 +63,7 @@ impl<'a> FarmCrew<'a> {
         Ok(new)
     }
 
-    /// Notes the problem of the run, and reads what was measured for it before, once.
+    /// Sets the problem of the run, and reads its earlier trials, once.
     fn begin(&mut self, problem: ProblemId) -> Result<(), RecordsError> {
         if self.problem != Some(problem) {
             let before = self.agent.queue().set_problem(self.run, problem)?;
@@ -84,7 +84,7 @@ impl<'a> FarmCrew<'a> {
             timing: order.timing.clone(),
             finals: None,
         };
-        // In the order of their promise.
+        // In order of promise.
         let wanted: Vec<&Wanted> = order
             .wanted
             .iter()
@@ -93,8 +93,8 @@ impl<'a> FarmCrew<'a> {
         self.agent.queue().put(self.run, order.problem, &self.fingerprint, &options, &wanted).map(drop)
     }
 
-    /// Now and then, makes sure that all that is wanted is in the queue: another run of the same
-    /// problem may have been stopped, with candidates that this one waits for.
+    /// Occasionally checks that all wanted schedules are in the queue: another run of the same problem may have been
+    /// stopped, with candidates that this one waits for.
     fn review(&mut self, order: &Order, left: &HashMap<String, &Wanted>) -> Result<(), RecordsError> {
         if self.reviewed.elapsed() < REVIEW {
             return Ok(());
@@ -106,7 +106,7 @@ impl<'a> FarmCrew<'a> {
         if lost.is_empty() { Ok(()) } else { self.put(order, &lost) }
     }
 
-    /// Says what the run expects.
+    /// Updates the run's outlook.
     fn set_outlook(&mut self) -> Result<(), RecordsError> {
         self.reviewed = Instant::now();
         self.agent.queue().set_outlook(self.run, self.expected, fairness::gain(&self.times))
@@ -127,7 +127,7 @@ impl Crew for FarmCrew<'_> {
         self.begin(order.problem)?;
         let hashed = order.wanted.iter().map(|wants| (schedule_hash(&wants.schedule), wants));
         let mut left: HashMap<String, &Wanted> = hashed.collect();
-        // Those that have trials are no candidates; other runs may measure some at this moment.
+        // Schedules with trials are not candidates; other runs may measure some at this moment.
         self.new_trials(order.problem)?;
         left.retain(|hash, _| !self.tried.contains(hash));
         self.put(order, &left)?;
@@ -144,7 +144,7 @@ impl Crew for FarmCrew<'_> {
             for trial in new {
                 if left.remove(&schedule_hash(&trial.sample.schedule)).is_some() {
                     self.times.push(trial.time_us());
-                    // The session knows the trials since it began only.
+                    // The session only knows the trials since it began.
                     let Progress { done, expected, .. } = heard(&trial);
                     self.expected = self.times.len() + expected.saturating_sub(done);
                 }
@@ -152,7 +152,7 @@ impl Crew for FarmCrew<'_> {
             self.review(order, &left)?;
         }
         if !left.is_empty() && !self.agent.is_ending() {
-            // The time limit has passed. If this process ends, another one will go on.
+            // The time limit has passed. If this process ends, another one will continue.
             self.agent.queue().withdraw(self.run)?;
         }
         Ok(())

@@ -33,7 +33,7 @@ pub(super) fn propose(agent: &Agent<'_>) -> Result<(), WorkError> {
     Ok(())
 }
 
-/// Proposes candidates for a run, and ends it, or leaves it to others. Returns what came of it.
+/// Proposes candidates for a run, and ends it or leaves it to others. Returns the result.
 fn one(agent: &Agent<'_>, run: &Run) -> Result<String, WorkError> {
     let proposed = proposed(agent, run);
     let (end, message) = match proposed {
@@ -73,8 +73,8 @@ fn proposed(agent: &Agent<'_>, run: &Run) -> Result<Proposed, ProposeError> {
     agent.workshop.propose(&run.task, site)
 }
 
-/// What a run is tuned for: what it says, or the kind of GPU that most workers have; waits for one.
-/// `None` if the worker ends.
+/// The target device of a run: its own or, by default, the kind of GPU that most workers have; waits for one. `None` if
+/// the worker ends.
 fn device(agent: &Agent<'_>, run: &Run) -> Result<Option<String>, RecordsError> {
     if let Some(device) = &run.device {
         return Ok(Some(device.clone()));

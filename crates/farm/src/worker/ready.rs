@@ -1,4 +1,4 @@
-//! Candidates that are made ready for a GPU while it is busy with another one.
+//! Prepares the next candidate for a GPU while the GPU is busy.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -11,7 +11,7 @@ use super::agent::{Agent, Order, Share};
 use crate::queue::candidates::{Stage, Taken};
 use crate::queue::code::{self, Packed};
 
-/// A candidate with all that a GPU needs for it.
+/// A prepared candidate.
 pub(super) struct Ready {
     pub taken: Taken,
     pub order: Arc<Order>,
@@ -22,7 +22,7 @@ pub(super) struct Ready {
     pub paces: Vec<f64>,
 }
 
-/// What a GPU is to do.
+/// A job for a GPU.
 pub(super) enum Job {
     /// To check and time a schedule.
     Trial(Box<(Assigned, Built)>),
@@ -30,8 +30,8 @@ pub(super) enum Job {
     Finals(FinalRounds),
 }
 
-/// Makes candidates ready until the worker ends, or nobody wants them any more. The GPU takes one when it is
-/// free, so no more than one is ready at a time.
+/// Prepares candidates until the worker ends, or nobody takes them any more. The GPU takes one when it is free, so at
+/// most one is prepared at a time.
 pub(super) fn make_ready(
     agent: &Agent<'_>,
     share: &Share,
@@ -48,7 +48,7 @@ pub(super) fn make_ready(
     Ok(())
 }
 
-/// `None` if the candidate cannot be run, which is noted.
+/// `None` if the candidate cannot be run, which is recorded.
 fn one(agent: &Agent<'_>, taken: Taken) -> Result<Option<Ready>, WorkError> {
     let Some(order) = agent.order(taken.run)? else { return Ok(None) };
     let job = match taken.options.finals {

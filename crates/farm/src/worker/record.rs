@@ -1,4 +1,4 @@
-//! Writes what GPUs have done while they go on with something else.
+//! Writes the results of GPUs in the background.
 
 use std::iter;
 use std::sync::mpsc::Receiver;
@@ -7,20 +7,20 @@ use super::WorkError;
 use super::agent::Agent;
 use crate::queue::candidates::{BATCH, Done};
 
-/// What is written.
+/// An entry to write.
 pub(super) enum Entry {
     /// The work on a candidate has begun.
     Begun {
         /// The candidate.
         candidate: i64,
-        /// The number of this turn.
+        /// The number of this claim.
         claim: i64,
     },
     /// It has a trial.
     Done(Box<Done>),
 }
 
-/// Writes entries until nobody sends any more: all that have come since the last time at once.
+/// Writes entries until all senders are gone: all that have arrived since the last time at once.
 pub(super) fn record(agent: &Agent<'_>, entries: &Receiver<Entry>) -> Result<(), WorkError> {
     while let Ok(first) = entries.recv() {
         let (mut begun, mut done) = (Vec::new(), Vec::new());
@@ -35,7 +35,7 @@ pub(super) fn record(agent: &Agent<'_>, entries: &Receiver<Entry>) -> Result<(),
         }
         begun.retain(|(candidate, _)| done.iter().all(|done| done.taken.id != *candidate));
         for (candidate, claim) in begun {
-            // If it is not this process's any more, its trial will not count.
+            // If the claim is lost, its trial will not count.
             agent.queue().start(candidate, claim)?;
         }
     }

@@ -20,10 +20,10 @@ use crate::queue::candidates::{Done, Stage, Taken};
 use crate::queue::fence::Fenced;
 use crate::queue::paces::factor;
 
-/// How many entries may wait to be written.
+/// The maximum number of waiting entries.
 const ENTRIES: usize = 64;
 
-/// The most tasks whose checks at the full size a GPU keeps.
+/// The maximum number of tasks whose checks at the full size a GPU keeps.
 const KEPT: usize = 4;
 
 /// Runs candidates on all GPUs until the worker ends.
@@ -41,7 +41,7 @@ pub(super) fn run(agent: &Agent<'_>, bench: &mut OpenBench) -> Result<(), WorkEr
             let mut started =
                 vec![start_scoped(scope, move || agent.guarded(|| record::record(agent, &written)))];
             for (number, machine) in machines.into_iter().enumerate() {
-                // Nothing waits in the channel: what is ready is the one that its sender holds.
+                // The channel holds nothing: the prepared candidate is the one that its sender holds.
                 let (sender, ready) = mpsc::sync_channel(0);
                 started.push(start_scoped(scope, move || {
                     agent.guarded(|| ready::make_ready(agent, share, stage, &sender))
@@ -68,9 +68,9 @@ struct Gpu<'a, 'b> {
     agent: &'a Agent<'a>,
     number: usize,
     bench: Bench<'b>,
-    /// What is to be written.
+    /// The channel to the writer.
     entries: SyncSender<Entry>,
-    /// What it keeps of runs, the latest last.
+    /// The state of runs, the latest last.
     members: Vec<(i64, Member)>,
     /// The times of default schedules; `None` for those that cannot run.
     paces: HashMap<ProblemId, Option<f64>>,
@@ -114,11 +114,11 @@ impl Gpu<'_, '_> {
     }
 
     fn write(&self, entry: Entry) -> Result<(), WorkError> {
-        // The thread that writes says itself why it has ended.
+        // The writing thread reports itself why it has ended.
         self.entries.send(entry).map_err(|_| WorkError::Lost("trials cannot be recorded any more".to_owned()))
     }
 
-    /// What this GPU keeps of a run.
+    /// This GPU's state of a run.
     fn member(&mut self, run: i64) -> Result<Member, WorkError> {
         if let Some(at) = self.members.iter().position(|(known, _)| *known == run) {
             return Ok(self.members.remove(at).1);
@@ -154,8 +154,7 @@ impl Gpu<'_, '_> {
         self.write(Entry::Done(Box::new(Done { taken, trial: scaled(trial, factor), factor })))
     }
 
-    /// The factor that makes times of this GPU comparable with those of others. The first time, this
-    /// takes a measurement.
+    /// The factor that makes times of this GPU comparable with those of others. The first call takes a measurement.
     fn factor(
         &mut self,
         member: &mut Member,
@@ -206,7 +205,7 @@ impl Gpu<'_, '_> {
     }
 }
 
-/// A trial with times as they would be on most GPUs.
+/// A trial with times scaled to those of most GPUs.
 fn scaled(mut trial: Trial, factor: f64) -> Trial {
     if let Some(times) = &mut trial.sample.times {
         times.min *= factor;

@@ -15,7 +15,7 @@ use crate::case::Case;
 use crate::check::{Failure, Run};
 use crate::data::mixed;
 
-/// How many other inputs are tried on a mutant that survives those of its case.
+/// The number of other inputs that are tried on a mutant that survives those of its case.
 const OTHER_INPUTS: u64 = 4;
 
 /// A case whose program is mutated.
@@ -78,7 +78,7 @@ impl<'a> Bench<'a> {
 
     fn survival(&self, mutation: Mutation, changed: &Program, site: &Site<'_>) -> Survival {
         let Kernel { threads, grid, .. } = self.program.kernels[site.kernel];
-        // All threads of a block reach a shuffle, and what stands in its place would have to bind its variable.
+        // All threads of a block reach a shuffle, and a replacement would have to bind its variable.
         if !matches!(site.stmt, Stmt::Shuffle { .. }) && !self.reached(site) {
             return Survival::Unreached;
         }
@@ -151,7 +151,8 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Whether a program without a barrier is right if threads run one after another up to the neighbouring barriers.
+    /// Whether a program without a barrier gives correct outputs if threads run one after another up to the
+    /// neighbouring barriers.
     fn passes_in_turn(&self, changed: &Program, site: &Site<'_>, turns: Turns) -> bool {
         let mut program = changed.clone();
         make_synchronous(&mut program.kernels[site.kernel]);
@@ -159,8 +160,8 @@ impl<'a> Bench<'a> {
         self.passes(&program)
     }
 
-    /// The program with an atomic that adds a large number, or a shuffle that gives one. Added to an integer, it changes
-    /// it, however often this happens, because the number is odd.
+    /// The program with an atomic that adds a large number, or a shuffle that returns one. The number is odd, so that
+    /// adding it to an integer changes it, however often this happens.
     fn poisoned(&self, site: &Site<'_>) -> Program {
         let large = |kernel: &mut Kernel, ty: Type| {
             let large = Op::Cast(ty).eval(&[Value::from(1_234_567_891)]);
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn turns_tell_whether_threads_exchange_values() {
-        // Thread x reads what thread x + 1 writes.
+        // Thread x reads the element that thread x + 1 writes.
         assert_eq!(without_barrier(1, 9), (Fate::Stopped, [false, true, false]));
         assert_eq!(without_barrier(0, 9), (Fate::Survived(Survival::Unshared), [true, true, false]));
         assert_eq!(without_barrier(1, 1), (Fate::Survived(Survival::OneThread), [true, true, true]));

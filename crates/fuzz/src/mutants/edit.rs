@@ -70,7 +70,7 @@ pub(super) enum Turns {
 }
 
 /// Makes threads run one after another between the barriers that enclose the path of a removed barrier. Threads that
-/// exchange values there then compute something else, in ascending or in descending order.
+/// exchange values there then compute other results, in ascending or in descending order.
 pub(super) fn in_turn(kernel: &mut Kernel, at: &StmtPath, turns: Turns) {
     let (at, range) = between_barriers(&mut kernel.body, at.0.clone());
     let segment: Vec<Stmt> = list_of(&mut kernel.body, &at).drain(range.clone()).collect();
@@ -109,7 +109,7 @@ pub(super) fn make_synchronous(kernel: &mut Kernel) {
     });
 }
 
-/// A loop that stores the elements of a vector to a shared array, if it is such a vector.
+/// A loop that stores the elements of a vector to a shared array, if the vector writes one.
 fn each_stored(kernel: &mut Kernel, vector: &Stmt) -> Option<Stmt> {
     let Stmt::Vector { to: array, at, from, index, width: count } = *vector else { return None };
     (kernel.arrays[array].space == Space::Shared).then_some(())?;
@@ -122,7 +122,7 @@ fn each_stored(kernel: &mut Kernel, vector: &Stmt) -> Option<Stmt> {
     Some(Stmt::For { var, count, limit: None, unrolled: true, body })
 }
 
-/// Removes the statements that are not kept, in all lists.
+/// Removes statements in all lists, unless `keep` holds.
 pub(super) fn retain(body: &mut Vec<Stmt>, keep: &dyn Fn(&Stmt) -> bool) {
     body.retain(keep);
     for stmt in body {
@@ -137,7 +137,7 @@ fn change(body: &mut [Stmt], to: &dyn Fn(&mut Stmt)) {
     }
 }
 
-/// The outermost list around a path that a block runs as a whole: one version of its body.
+/// The outermost list around a path that a block executes as a whole: one version of its body.
 pub(super) fn version_of<'a>(body: &'a mut Vec<Stmt>, StmtPath(at): &StmtPath) -> &'a mut Vec<Stmt> {
     let mut depth = 1;
     while depth < at.len() && matches!(list_of(body, &at[..depth])[position(at[depth - 1])], Stmt::If { .. })

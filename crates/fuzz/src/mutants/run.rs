@@ -26,7 +26,7 @@ pub struct Mutated {
     pub kernels: Vec<FoundKernel>,
     /// Number of pairs with nothing to check, by reason.
     pub skipped: BTreeMap<Reason, u64>,
-    /// Pairs that fail unchanged: the seed of the schedule, and what is wrong.
+    /// Pairs that fail unchanged: the seed of the schedule, and the failure.
     pub failures: Vec<(u64, Failure)>,
 }
 

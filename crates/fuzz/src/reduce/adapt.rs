@@ -30,8 +30,8 @@ pub(crate) enum Lost {
     Var(StageRef, usize),
 }
 
-/// The case with a changed pipeline. Items with the same name keep their box, value and place. A
-/// Func that becomes an output is requested over the region that was needed of it.
+/// The case with a changed pipeline. Items with the same name keep their box, value and place. A Func that becomes an
+/// output is requested over its previously needed region.
 pub(crate) fn carry(case: &Case, regions: &Regions, pipeline: Pipeline, carried: &Carried) -> Option<Case> {
     let request = carried_request(case, regions, &pipeline, carried);
     let renaming = ByName { old: &case.pipeline, new: &pipeline, lost: carried.lost };

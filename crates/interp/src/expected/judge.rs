@@ -15,7 +15,7 @@ struct Pair {
     expected: Value,
 }
 
-/// What came of some samples.
+/// The tally of some samples.
 #[derive(Default)]
 struct Tally {
     differing: usize,
@@ -32,7 +32,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// What came of these samples and of those that follow them.
+    /// The tally of these samples and of those that follow them.
     fn followed_by(self, next: Tally) -> Tally {
         let by_nature = |of: &Tally| of.by_nature || of.not_finite.is_none();
         Tally {
@@ -78,7 +78,7 @@ impl Output {
         found
     }
 
-    /// Compares in parts, on all cores. The result does not depend on how many those are.
+    /// Compares in parts, on all cores. The result does not depend on the number of cores.
     fn tally<T: Element>(&self, actual: &Buffer) -> Tally {
         let starts: Vec<usize> = (0..self.buffer.len()).step_by(PART).collect();
         let parts: Vec<Tally> =

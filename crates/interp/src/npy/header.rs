@@ -1,8 +1,7 @@
 //! The header of a `.npy` file.
 //!
-//! npyz has a parser too, but it allocates as much as the file claims, recurses as deep as the file
-//! nests and multiplies extents without overflow checks. Untrusted files must not be able to cause
-//! that.
+//! npyz has a parser too, but it allocates as much as the file claims, recurses as deep as the file nests and
+//! multiplies extents without overflow checks. Untrusted files must not cause any of these.
 
 use super::NpyError;
 

@@ -55,8 +55,7 @@ impl Perturbed {
         }
     }
 
-    /// A sum or difference. Each operand comes with what its rounding lost, if it is a product; one of
-    /// these is added again.
+    /// A sum or difference. Each operand that is a product comes with its rounding error; one of these is added back.
     fn double_sum(&self, (a, left): (f64, Option<f64>), (b, right): (f64, Option<f64>), noise: Noise) -> f64 {
         let b_signed = if self.op == Op::Binary(BinaryOp::Add) { b } else { -b };
         let right = right.map(|lost| if self.op == Op::Binary(BinaryOp::Add) { lost } else { -lost });

@@ -6,28 +6,28 @@ use super::decode::{Raw, Samples, check_possible, check_size, cut, damaged, unsu
 /// A palette expands each bit to three bytes.
 const MOST_OF_ONE: u64 = 8 * 3;
 
-/// Where the header of the picture begins.
+/// The offset of the picture's header.
 const HEADER: usize = 14;
 
 /// The length of the oldest header, whose sizes have 16 bits.
 const OLDEST: usize = 12;
 
-/// What the header says.
+/// The fields of the header.
 struct Header {
     width: u32,
     height: u32,
     /// Whether the first row is the uppermost.
     downwards: bool,
     bits: u16,
-    /// Where the pixels begin.
+    /// The offset of the pixels.
     start: usize,
     colours: Colours,
 }
 
 enum Colours {
-    /// One byte for each channel: blue, green and red, and perhaps one without a meaning.
+    /// One byte for each channel: blue, green, red, and possibly an unused one.
     Bytes,
-    /// Some bits of a pixel for each of red, green, blue and perhaps alpha.
+    /// Bit masks for red, green, blue and possibly alpha.
     Masks(Vec<u32>),
     /// Red, green and blue of each index; only one of them if all are grey.
     Palette(Vec<Vec<u8>>),
@@ -77,7 +77,7 @@ impl Header {
         let [width, height] = [18, 22].map(|at| u32_at(bytes, at).map(u32::cast_signed));
         let (width, height) = (width?, height?);
         let (bits, compression) = (u16_at(bytes, 28)?, u32_at(bytes, 30)?);
-        // In longer headers the masks are a part of the header, at the same place.
+        // In longer headers the masks are part of the header, at the same offset.
         let palette = (HEADER + length, 4, u32_at(bytes, 46)? as usize);
         let colours = Colours::new(bytes, bits, compression, palette)?;
         Ok(Header {
@@ -125,7 +125,8 @@ impl Header {
 }
 
 impl Colours {
-    /// `palette` is where the palette begins, the bytes of a colour, and their number, 0 for all that there can be.
+    /// `palette` contains the offset of the palette, the bytes of a colour, and the number of colours; 0 stands for the
+    /// maximum.
     fn new(
         bytes: &[u8],
         bits: u16,
@@ -155,7 +156,7 @@ impl Colours {
         }
     }
 
-    /// Checks the masks, and adds that of alpha, which only longer headers have.
+    /// Checks the masks, and adds the alpha mask, which only longer headers have.
     fn with_alpha(mut self, bytes: &[u8], length: usize) -> Result<Colours, PictureError> {
         if let Colours::Masks(masks) = &mut self {
             let alpha = if length >= 56 { u32_at(bytes, 66)? } else { 0 };

@@ -7,14 +7,14 @@ use warploom_lang::Region;
 use super::PictureError;
 use crate::buffer::{Buffer, Data, Element};
 
-/// What a conversion of channels may lose; each includes those before it.
+/// The permitted loss of a conversion of channels; each includes those before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Loss {
     /// Nothing.
     Nothing,
-    /// The alpha of pixels that are not opaque. Their colours stay as they are stored.
+    /// The alpha of pixels that are not opaque. Their colours are kept as stored.
     Alpha,
-    /// The colours: what stays is their luma, 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601).
+    /// The colours: only their luma is kept, 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601).
     Colours,
 }
 
@@ -33,9 +33,8 @@ const LUMA: [u64; 3] = [299, 587, 114];
 
 /// Converts a picture of `u8` or `u16` samples to 1, 3 or 4 channels.
 ///
-/// Grey is repeated for each colour, and a new alpha is opaque. An alpha that is opaque everywhere
-/// is dropped, and colours that are grey everywhere become one channel: nothing is lost. Anything
-/// else is an error unless `may` allows it.
+/// Grey is repeated for each colour, and a new alpha is opaque. Dropping an alpha that is opaque everywhere, or merging
+/// colours that are grey everywhere, loses nothing. Any other loss is an error unless `may` allows it.
 ///
 /// ```
 /// use warploom_interp::{buffer::Buffer, picture};
@@ -91,7 +90,7 @@ fn converted<T: Sample>(
             lost,
         }),
     };
-    // Plane after plane, whatever the order in memory.
+    // Plane by plane, whatever the order in memory.
     let planar;
     let order: &[usize] = if picture.region().dimensions() == 3 { &[0, 1, 2] } else { &[0, 1] };
     let samples = if picture.order() == order {

@@ -1,4 +1,4 @@
-//! What all decoders share: the format of a file, its limits, and what they return.
+//! The common part of all decoders: the format of a file, its limits, and the decoded form.
 
 use warploom_lang::files::PICTURE;
 
@@ -13,7 +13,7 @@ pub(super) const DECODER_BYTES: u64 = 16 << 20;
 pub(super) struct Raw {
     pub(super) width: u32,
     pub(super) height: u32,
-    /// From 1 to 4.
+    /// The number of channels, from 1 to 4.
     pub(super) channels: u8,
     pub(super) samples: Samples,
 }
@@ -54,8 +54,8 @@ fn webp(_: &[u8]) -> Result<Raw, PictureError> {
     Err(PictureError::LeftOut { format: "WebP" })
 }
 
-/// Rejects an image that needs too much memory, before any is allocated, and one without pixels. Greyscale with alpha
-/// counts as colour with alpha, which it becomes.
+/// Rejects an image without pixels, and one that needs too much memory, before any is allocated. Greyscale with alpha
+/// counts as colour with alpha, because it is converted to that.
 pub(super) fn check_size(width: u32, height: u32, channels: u8) -> Result<(), PictureError> {
     let channels = if channels == 2 { 4 } else { channels };
     let samples = u64::from(width).saturating_mul(u64::from(height)).saturating_mul(u64::from(channels));
@@ -66,7 +66,7 @@ pub(super) fn check_size(width: u32, height: u32, channels: u8) -> Result<(), Pi
     }
 }
 
-/// Rejects an image that a file cannot hold, whose format has at most so many bytes of samples in a byte.
+/// Rejects an image that a file cannot contain, if its format expands a byte to at most `most` bytes of samples.
 pub(super) fn check_possible(
     file: &[u8],
     (width, height): (u32, u32),
@@ -81,12 +81,12 @@ pub(super) fn check_possible(
     }
 }
 
-/// What is wrong with a file's content.
+/// The error of a damaged file.
 pub(super) fn damaged(what: impl ToString) -> PictureError {
     PictureError::Decode(what.to_string())
 }
 
-/// The error of a file that ends before its content does.
+/// The error of a truncated file.
 pub(super) fn cut() -> PictureError {
     damaged("it ends early")
 }

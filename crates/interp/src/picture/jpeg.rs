@@ -9,8 +9,8 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 use super::PictureError;
 use super::decode::{Raw, Samples, check_possible, check_size, damaged, unsupported};
 
-/// The first scan has a bit at least for each block of 64 samples, and colours have down to a sixteenth of the brightness's
-/// resolution.
+/// The first scan has at least a bit for each block of 64 samples, and chroma has down to a sixteenth of the resolution
+/// of luma.
 const MOST_OF_ONE: u64 = 8 * 64 * 3;
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Raw, PictureError> {

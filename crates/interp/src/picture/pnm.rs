@@ -9,12 +9,12 @@ use crate::buffer::Buffer;
 /// A bitmap has one sample per bit.
 const MOST_OF_ONE: u64 = 8;
 
-/// What a file begins with.
+/// The start of a file.
 struct Header {
     width: u32,
     height: u32,
     channels: u8,
-    /// The sample that is white.
+    /// The value of white.
     white: u32,
 }
 

@@ -13,7 +13,7 @@ use super::decode::{Raw, Samples, check_possible, check_size, damaged, unsupport
 /// LZW expands a code of at least 9 bits to at most 4096 bytes.
 const MOST_OF_ONE: u64 = 4096;
 
-/// Samples that are not colours but alpha, in the two ways that it can be stored.
+/// Extra samples that are alpha, in the two ways of storing it.
 const ALPHA: [u32; 2] = [1, 2];
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Raw, PictureError> {
@@ -60,7 +60,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Raw, PictureError> {
     }
 }
 
-/// What a TIFF has that is not supported. The decoder says both, and so does the error.
+/// The unsupported part of a TIFF. The decoder reports both, and so does the error.
 fn lacking(said: &str) -> String {
     let said = said.trim_end_matches('.');
     let ends = [" is unsupported", " not supported"];

@@ -12,7 +12,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Raw, PictureError> {
     let mut decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(failed)?;
     decoder.set_memory_limit(DECODER_BYTES as usize);
     let ((width, height), channels) = (decoder.dimensions(), if decoder.has_alpha() { 4 } else { 3 });
-    // A picture of one colour takes no bytes for its pixels, so only the limit of all pictures holds.
+    // A picture of one colour takes no bytes for its pixels, so only the limit of all pictures applies.
     check_size(width, height, channels)?;
     let mut pixels = vec![0; width as usize * height as usize * usize::from(channels)];
     decoder.read_image(&mut pixels).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Congruences: what is known about an integer's remainder.
+//! Congruences: known remainders of integers.
 
 use crate::affine::gcd;
 

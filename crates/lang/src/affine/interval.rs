@@ -1,4 +1,4 @@
-//! Ranges of integers, and what each operation does to them.
+//! Ranges of integers, and the effect of each operation on them.
 //!
 //! Ranges follow from the sizes of grids, blocks and loops, from constants and from types. No
 //! assumption is made about how a value is used.
@@ -32,13 +32,13 @@ impl Interval {
         Interval { min, max }
     }
 
-    /// Whether an end is so far away that sums and products of it may not fit in 64 bits. Such a
-    /// range is that of a 64-bit type, or a part that reaches an end of it.
+    /// Whether an end is so far away that sums and products of it may not fit in 64 bits. Such a range covers a 64-bit
+    /// type, or a part of one that includes an end.
     pub fn is_far(self) -> bool {
         self.min < -FAR || self.max > FAR
     }
 
-    /// Whether it is one known integer. A far end may stand for more than one.
+    /// Whether it is one known integer. A far end may stand for several.
     fn is_one(self) -> bool {
         self.min == self.max && !self.is_far()
     }
@@ -75,7 +75,7 @@ impl Interval {
         Interval::new(a.min(b).min(c).min(d), a.max(b).max(c).max(d))
     }
 
-    /// Of the four results at the ends: right for functions that rise or fall in each operand.
+    /// The hull of the four results at the ends: correct for functions that are monotone in each operand.
     fn corners(a: Interval, b: Interval, function: impl Fn(i64, i64) -> i64) -> Interval {
         Interval::hull([
             function(a.min, b.min),
@@ -85,7 +85,7 @@ impl Interval {
         ])
     }
 
-    /// The range itself if all of it is in the type, otherwise all of the type.
+    /// The range itself if it fits in the type, otherwise the whole type.
     fn fit(self, ty: Type) -> Interval {
         let all = Interval::of_type(ty);
         if all.covers(self) && !self.is_far() { self } else { all }
@@ -98,7 +98,7 @@ const FAR: i64 = 1 << 61;
 /// An operand: its type and range.
 pub type Operand = (Type, Interval);
 
-/// What an operation would give if integers had no end; `None` where that is not simply so.
+/// The range of the result for unbounded integers; `None` where that is not simply determined.
 pub fn unlimited(op: Op, operands: &[Operand]) -> Option<Interval> {
     if operands.iter().any(|(_, range)| range.is_far()) {
         return None;
@@ -150,8 +150,7 @@ pub fn result(op: Op, ty: Type, operands: &[Operand]) -> Interval {
     known.map_or(Interval::of_type(ty), |range| range.fit(ty))
 }
 
-/// The results of operations that give one of their operands, or nothing larger: right for ranges of
-/// any size.
+/// The results of operations that return one of their operands, or nothing larger: correct for ranges of any size.
 fn chosen(op: Op, operands: &[Operand]) -> Option<Interval> {
     match (op, operands) {
         (Op::Const(value), _) => value.as_int().map(|int| Interval::new(int, int)),
@@ -178,7 +177,7 @@ fn chosen(op: Op, operands: &[Operand]) -> Option<Interval> {
                 false => Interval::new(0, largest),
             })
         }
-        // A quotient by at least 2 of even the largest `u64` is an `i64`.
+        // A quotient of the largest `u64` by 2 or more fits in an `i64`.
         (Op::Binary(BinaryOp::Div), &[(ty, a), (_, b)]) if a.is_far() && b.is_one() && b.min >= 2 => {
             Some(Interval::new(a.min.div_euclid(b.min), quotient(ty, a.max, b.min as u64)))
         }
@@ -198,12 +197,12 @@ fn chosen(op: Op, operands: &[Operand]) -> Option<Interval> {
     }
 }
 
-/// The quotient of the largest value of a range, rounded down; the largest `i64` of a `u64` stands for
-/// everything from there on.
+/// The quotient of the largest value of a range, rounded down. For a `u64`, the largest `i64` stands for all larger
+/// values.
 fn quotient(ty: Type, largest: i64, divisor: u64) -> i64 {
     match (ty, largest) {
         (Type::U64, i64::MAX) => (u64::MAX / divisor) as i64,
-        // A divisor of 2^63 exceeds every number that is not negative.
+        // A divisor of 2^63 exceeds every non-negative `i64`.
         _ => i64::try_from(divisor)
             .map_or(if largest < 0 { -1 } else { 0 }, |divisor| largest.div_euclid(divisor)),
     }
@@ -227,16 +226,16 @@ fn binary(op: BinaryOp, ty: Type, a: Interval, b: Interval) -> Option<Interval> 
     }
 }
 
-/// How many bits can be set in integers of a type and range.
+/// The range of the number of set bits in integers of a type and range.
 pub fn popcount(ty: Type, a: Interval) -> Interval {
     let most = if a.is_non_negative() { used_bits(a.max) } else { bits(ty) };
     Interval::new(i64::from(a.min > 0 || a.max < 0), most)
 }
 
-/// How many zeros can be above the highest set bit in integers of a type and range.
+/// The range of the number of leading zeros in integers of a type and range.
 pub fn leading_zeros(ty: Type, a: Interval) -> Interval {
     let zeros = |value: i64| bits(ty) - used_bits(value);
-    // Negative integers have none. From 0 on, the number falls.
+    // Negative integers have no leading zeros. From 0 on, the number falls.
     let least = if a.is_non_negative() { zeros(a.max) } else { 0 };
     let most = if a.max < 0 { 0 } else { zeros(a.min.max(0)) };
     Interval::new(least, most)
@@ -267,7 +266,7 @@ mod tests {
             .collect()
     }
 
-    /// The values of a range; the end that stands for the largest `u64`s has some of those too.
+    /// The values of a range. The end that stands for the largest `u64`s includes some of those.
     fn values(ty: Type, range: Interval) -> Vec<Value> {
         let beyond = [1 << 63, u64::MAX - 1, u64::MAX].map(Value::from);
         let beyond = beyond.into_iter().filter(|_| ty == Type::U64 && range.max == i64::MAX);

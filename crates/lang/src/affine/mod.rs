@@ -1,7 +1,7 @@
 //! Integer arithmetic of the analyses: intervals, congruences and linear forms.
 //!
-//! Bounds inference, the schedule's footprints, the kernel builder, the CUDA printer and the cost
-//! model's features use these definitions, so that an operation means the same to all of them.
+//! Bounds inference, the schedule's footprints, the kernel builder, the CUDA printer and the cost model's features
+//! share these definitions, so that an operation means the same in all of them.
 //!
 //! | module | holds |
 //! | --- | --- |

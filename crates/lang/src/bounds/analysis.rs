@@ -98,8 +98,8 @@ impl<'a, E: Environment> Analysis<'a, E> {
         (Span::Int(span), linear)
     }
 
-    /// The span of a linear combination. Its atoms are assumed to vary independently. If a term is far,
-    /// nothing is known, because two terms that saturate would cancel.
+    /// The span of a linear combination. Its atoms are assumed to vary independently. If a term is far, the result is
+    /// unknown, because two terms that saturate would cancel.
     pub fn span_of_linear(&self, linear: &Linear) -> IntSpan {
         let mut sum = IntSpan::constant(linear.constant);
         for (atom, factor) in &linear.terms {
@@ -263,7 +263,7 @@ impl<'a, E: Environment> Analysis<'a, E> {
                 None => IntSpan::fixed(0, (right.min.abs().max(right.max.abs()) - 1).max(0)),
             },
             BinaryOp::Shr => match right.singleton() {
-                // Nothing that is not far has more than 62 bits.
+                // Values that are not far have at most 62 bits.
                 Some(amount) => left.div(1 << (amount & (8 * ty.bytes() as i64 - 1)).min(62)),
                 None => IntSpan::fixed(left.min.min(0), left.max.max(0)),
             },

@@ -1,13 +1,12 @@
 //! The part of each Func beyond which its values repeat.
 //!
-//! Past the edge of a picture, repeat-edge data no longer changes, and neither does what is computed
-//! from it. A pyramid over a clamped picture therefore needs few points beyond the picture's own size,
-//! however far its stencils reach.
+//! Past the edge of a picture, repeat-edge data is constant, and so are values computed from it alone. A pyramid over a
+//! clamped picture therefore needs few points beyond the picture's own size, however far its stencils reach.
 //!
-//! A Func repeats from `t` on along a dimension if its values there do not depend on the variable of that
-//! dimension. [`Walk`] decides this for one range of the variable: the range decides clamps and comparisons,
-//! and reads of another Func beyond its core repeat. Bisection finds the smallest `t`, and likewise the largest
-//! one up to which the Func repeats.
+//! A Func repeats from `t` on along a dimension if its values there do not depend on the variable of that dimension.
+//! [`Walk`] decides this for one range of the variable: the range decides clamps and comparisons, and reads of another
+//! Func beyond its core repeat. Bisection finds the smallest such `t`, and likewise the largest index up to which the
+//! Func repeats.
 
 use ahash::AHashMap;
 
@@ -117,7 +116,7 @@ impl Edges<'_> {
         };
         let from = least(first, last, |from| repeats(from, last));
         let to = -least(-last, -first, |to| repeats(first, -to));
-        // Where the two parts meet, all values are equal.
+        // If the two parts meet, all values are equal.
         if to < from { Range::inclusive(to, from) } else { Range::new(first, 1) }
     }
 
@@ -131,7 +130,7 @@ impl Edges<'_> {
         })
     }
 
-    /// Whether a stage does the same at all points of `part` along a dimension.
+    /// Whether a stage computes the same values at all points of `part` along a dimension.
     fn stage_repeats(&self, along: Along, number: usize, nodes: &Nodes, part: Range) -> bool {
         let stage = &self.pipeline.funcs[along.func].stages[number];
         let loops = &self.regions.funcs[along.func].stages[number];
@@ -155,7 +154,7 @@ impl Edges<'_> {
         roots.into_iter().all(|id| walk.is_same(*id))
     }
 
-    /// Whether reads at these coordinates all get the same value, whatever the other coordinates are.
+    /// Whether reads at these coordinates all return the same value, whatever the other coordinates are.
     fn is_beyond(&self, func: FuncId, dimension: usize, at: IntSpan) -> bool {
         let core = self.cores[func][dimension];
         core.last() <= at.min || at.max <= core.min
@@ -182,7 +181,7 @@ impl Walk<'_> {
         let mut args = node.args.iter().copied().enumerate();
         match node.kind {
             NodeKind::Var(d) => Fact::same(!is_own(d as usize) || self.part.extent == 1),
-            // The points that a stage reads of its own Func have the same variable.
+            // The points of its own Func that a stage reads have the same variable.
             NodeKind::Call(func, _) if func == self.along.func => Fact::same(args.all(|(d, arg)| {
                 let kind = self.edges.pipeline.exprs[arg].kind;
                 if is_own(d) { kind == NodeKind::Var(d as u32) } else { self.is_same(arg) }
@@ -200,7 +199,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What follows if the range of an index has only one number.
+    /// The fact of an index whose range is a single number.
     fn single(&self, id: ExprId) -> Option<Fact> {
         let ty = self.edges.pipeline.exprs[id].ty;
         if ty.is_float() || !self.analysis.contains(id) {
@@ -210,7 +209,7 @@ impl Walk<'_> {
         Some(if ty == Type::Bool { Fact::Is(value != 0) } else { Fact::Same })
     }
 
-    /// What follows from conditions that hold everywhere or nowhere.
+    /// The fact of an operation with conditions that hold everywhere or nowhere.
     fn decided(&self, op: Op, args: &[ExprId]) -> Option<Fact> {
         let fact = |i: usize| self.known[&args[i]];
         let condition = |i: usize| match fact(i) {
@@ -222,7 +221,8 @@ impl Walk<'_> {
             Op::Select => condition(0).map(|holds| fact(if holds { 1 } else { 2 })),
             Op::Unary(UnaryOp::Not) => condition(0).map(|holds| Fact::Is(!holds)),
             Op::Binary(op @ (BinaryOp::And | BinaryOp::Or)) => {
-                // `false` decides a conjunction, `true` a disjunction; the other one leaves it to the other operand.
+                // `false` decides a conjunction, `true` a disjunction; the neutral value leaves the result to the other
+                // operand.
                 let decides = op == BinaryOp::Or;
                 let (one, other) = (condition(0), condition(1));
                 match (one, other) {
@@ -237,7 +237,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The result of comparing two integers, or of taking the smaller or larger one, if their ranges decide it.
+    /// The result of a comparison, minimum or maximum of two integers, if their ranges decide it.
     fn compared(&self, op: BinaryOp, a: ExprId, b: ExprId) -> Option<Fact> {
         let is_ranged = |id| self.edges.pipeline.exprs[id].ty.is_int() && self.analysis.contains(id);
         if !is_ranged(a) || !is_ranged(b) {
@@ -260,7 +260,7 @@ impl Walk<'_> {
 
 /// The smallest number from which on a property holds, found by bisection. It holds at `last`.
 fn least(mut first: i64, mut last: i64, holds: impl Fn(i64) -> bool) -> i64 {
-    // Most Funcs do not repeat at all, which two points show.
+    // Most Funcs do not repeat at all. Two points suffice to show that.
     if first == last || !holds(last - 1) {
         return last;
     }

@@ -26,7 +26,7 @@ pub enum BoundsError {
         pipeline: String,
         /// Name of the input, output or Param.
         name: String,
-        /// What is missing: a size or a value.
+        /// The kind of the missing item: a size or a value.
         what: &'static str,
     },
     /// A box of the wrong rank.

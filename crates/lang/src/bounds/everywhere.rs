@@ -29,7 +29,7 @@ pub(crate) fn touched(pipeline: &Pipeline) -> IdVec<FuncId, Region> {
     boxes
 }
 
-/// Adds what one stage touches, if it runs over the points that are touched after it.
+/// Adds the accesses of one stage, if it runs over the points that are touched after it.
 fn add_stage(
     pipeline: &Pipeline,
     given: &Given,

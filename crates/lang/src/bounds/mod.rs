@@ -9,11 +9,12 @@
 //! | --- | --- |
 //! | [`span`] | the abstract values |
 //! | [`analysis`] | the walk over an expression |
-//! | `values` | what values a Func can have, for indices that are loaded |
+//! | `values` | bounds on the values of Funcs, for indices that are loaded |
 //! | [`regions`] | from the outputs' boxes to every Func's and input's |
 //! | `edges` | the part of every Func beyond which its values repeat |
 //! | `undefined` | points that are read and have no value |
-//! | `everywhere` | what is touched at any sizes |
+//! | `everywhere` | the points that are touched at any sizes |
+//! | `error` | why sizes or Params do not fit a pipeline |
 
 pub mod analysis;
 mod edges;

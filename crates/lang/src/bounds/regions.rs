@@ -49,7 +49,7 @@ enum Slot {
 }
 
 impl Realisation {
-    /// A request with nothing given yet but the usual values of Params: a default, or the middle of a range.
+    /// A request with only the typical values of Params: a default, or the middle of a range.
     pub fn new(pipeline: &Pipeline) -> Realisation {
         let inputs = pipeline.inputs.iter().map(|(id, input)| (input.name.clone(), Slot::Input(id)));
         let params =
@@ -132,7 +132,7 @@ impl Regions {
     }
 }
 
-/// What a realisation fixes for the leaves of an expression other than loop variables.
+/// The leaves of an expression, other than loop variables, that a realisation fixes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Facts {
     /// The box of each input, as given; if sizes vary, the smallest one that covers it at all sizes.
@@ -223,8 +223,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// Placeholder sizes and values, used to tell what an index depends on before the real ones are
-    /// known.
+    /// Placeholder sizes and values, used to find dependencies of an index before the real ones are known.
     pub fn nominal(pipeline: &Pipeline, extent: i64, value: impl Fn(&ParamDecl) -> Value) -> Given {
         let input = |input: &InputDecl| Region::of_extents(&vec![extent; input.dimensions]);
         let values: IdVec<ParamId, Value> = pipeline.params.values().map(value).collect();
@@ -252,7 +251,7 @@ impl Given {
         StageEnvironment { inputs, varying, params, values, vars, rvars }
     }
 
-    /// Everything that is fixed, together with the values that Funcs can have.
+    /// Everything that is fixed, together with the spans of the values of Funcs.
     pub fn facts(self, values: Values) -> Facts {
         Facts { inputs: self.inputs, varying: self.varying, params: self.params, values }
     }
@@ -465,8 +464,7 @@ impl Inference<'_> {
         }
     }
 
-    /// The boxes of a Func whose consumers are all done. Adds what it reads to its producers'
-    /// boxes.
+    /// The boxes of a Func whose consumers are all done. Adds its reads to its producers' boxes.
     fn func(&mut self, id: FuncId) -> Result<FuncRegions, BoundsError> {
         let func = &self.pipeline.funcs[id];
         let mut region = self.required[id].clone();
@@ -486,7 +484,7 @@ impl Inference<'_> {
         Ok(FuncRegions { needed: self.needed[id], region, stages })
     }
 
-    /// Adds what one stage reads. Returns the box of its own Func that must exist before it.
+    /// Adds the reads of one stage. Returns the box of its own Func that must exist before it.
     fn stage(&mut self, id: FuncId, number: usize, loops: &StageRegions) -> Result<Region, BoundsError> {
         let pipeline = self.pipeline;
         let (func, exprs) = (&pipeline.funcs[id], &pipeline.exprs);

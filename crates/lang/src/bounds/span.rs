@@ -1,5 +1,4 @@
-//! Abstract values: what is known about a value while its variables range over a box at an unknown
-//! position.
+//! Abstract values: knowledge about a value while its variables range over a box at an unknown position.
 
 use crate::affine::interval::Interval;
 use crate::affine::{Congruence, gcd};
@@ -165,8 +164,7 @@ impl IntSpan {
         }
     }
 
-    /// Limits the width to the whole range. If the range is what limits it, the position of the box
-    /// does not matter.
+    /// Limits the width to the whole range. If the range is the limit, the position of the box does not matter.
     fn tightened(self) -> IntSpan {
         if self.width < self.max.saturating_sub(self.min) { self } else { IntSpan::fixed(self.min, self.max) }
     }
@@ -253,7 +251,7 @@ impl FloatSpan {
 pub enum Span {
     /// An integer; booleans are 0 and 1.
     Int(IntSpan),
-    /// A float; nothing is known of those that are not `f32`.
+    /// A float; only `f32` has known bounds.
     Float(FloatSpan),
 }
 
@@ -263,7 +261,7 @@ impl Span {
         if ty.is_float() { Span::Float(FloatSpan::ANY) } else { Span::Int(IntSpan::of_type(ty)) }
     }
 
-    /// The declared range of a Param; everything that its type can hold if none is declared.
+    /// The declared range of a Param; the whole range of its type if none is declared.
     pub(crate) fn declared(param: &ParamDecl) -> Span {
         match param.range {
             Some((low, high)) => Span::constant(low).union(&Span::constant(high)),

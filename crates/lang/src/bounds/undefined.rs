@@ -67,7 +67,7 @@ fn undefined(pipeline: &Pipeline, regions: &Regions, id: FuncId) -> Option<Warni
             continue;
         }
         let (writes, reads) = touched(pipeline, regions, id, stage, loops);
-        // A self-reference may read what an earlier iteration of the same stage wrote.
+        // A self-reference may read results of an earlier iteration of the same stage.
         written.push(writes);
         if let Some(points) = reads.iter().find_map(|read| uncovered(read, &written)) {
             return Some(warning(points, format!("`{}` reads", stage_name(func, number)), stage));

@@ -10,7 +10,7 @@ use crate::ids::{ExprId, IdVec, InputId};
 use crate::ir::{Exprs, NodeKind};
 use crate::op::{BinaryOp, Op, UnaryOp};
 
-/// Quotients of integers up to this one are rounded to the same integer by `f32` division, even by one that is off by a few
+/// Up to this magnitude, `f32` division rounds quotients of integers to the right integer, even with an error of a few
 /// units in the last place.
 const EXACT: i64 = 1 << 20;
 
@@ -21,7 +21,7 @@ pub(super) struct Ranges<'a> {
     pub inputs: &'a IdVec<InputId, Vec<FormulaRange>>,
 }
 
-/// Finds the ends of some expressions. `analysis` must cover all sizes; it decides what the formulas cannot express.
+/// Finds the ends of some expressions. `analysis` must cover all sizes; it decides where formulas cannot.
 pub(super) struct Ends<'a, E> {
     pub exprs: &'a Exprs,
     pub analysis: &'a Analysis<'a, E>,
@@ -80,7 +80,7 @@ impl<'a, E: Environment> Ends<'a, E> {
                 self.quotient(a, constant(b)?)
             }
             (Op::Binary(BinaryOp::Shr), &[a, b]) if constant(b).is_some() => {
-                // The amount counts modulo the width.
+                // The shift amount counts modulo the width.
                 self.quotient(a, 1 << (constant(b)? & (8 * node.ty.bytes() as i64 - 1)).min(62))
             }
             (Op::Binary(BinaryOp::Mod), &[a, b]) if constant(b).is_none() => self.remainder(id, a, b),
@@ -110,8 +110,8 @@ impl<'a, E: Environment> Ends<'a, E> {
         }
     }
 
-    /// The ends of a floating-point expression whose values are integers, so small that all arithmetic on them is exact: as in
-    /// `floor(x.f32() / factor.f32())`, which finds the place of a pixel in a picture of another size.
+    /// The ends of a floating-point expression whose values are integers small enough for exact arithmetic: as in
+    /// `floor(x.f32() / factor.f32())`, which maps a pixel to a picture of another size.
     fn whole(&mut self, id: ExprId) -> Option<FormulaRange> {
         let node = &self.exprs[id];
         let NodeKind::Op(op) = node.kind else { return None };
@@ -169,7 +169,7 @@ impl<'a, E: Environment> Ends<'a, E> {
         })
     }
 
-    /// What holds at all sizes.
+    /// Ends that hold at all sizes.
     fn fallback(&self, id: ExprId) -> FormulaRange {
         let span = self.analysis.int(id);
         FormulaRange { first: Formula::constant(span.min), last: Formula::constant(span.max) }
@@ -198,11 +198,11 @@ impl<'a, E: Environment> Ends<'a, E> {
         Some(FormulaRange { first: zero, last })
     }
 
-    /// The smaller or larger of two. The smaller one is at most half their sum, the larger one at least.
+    /// The smaller or larger of two values. The smaller one is at most half their sum, the larger one at least.
     fn limited(&mut self, op: BinaryOp, a: ExprId, b: ExprId) -> Option<FormulaRange> {
         let (left, right) = (self.known.get(&a)?.clone(), self.known.get(&b)?.clone());
         let sum = self.analysis.linear(a).add_scaled(self.analysis.linear(b), 1);
-        // Where the variables do not cancel, or there are none, the sum says nothing that the two do not.
+        // If the variables do not cancel, or there are none, the sum adds no information.
         let exact = |range: &FormulaRange| range.first == range.last;
         let helps = |sum: &FormulaRange| exact(sum) && !(exact(&left) && exact(&right));
         let sum = sum.and_then(|sum| self.sum(&sum)).filter(helps);
@@ -230,7 +230,7 @@ impl<'a, E: Environment> Ends<'a, E> {
         if self.formulas.surely_le(&zero, &first) {
             return Some(FormulaRange { first, last });
         }
-        // The magnitude of the smallest value may not exist in the type.
+        // The smallest value of the type may have no magnitude in it.
         if self.analysis.int(a).min <= i64::from(i32::MIN) {
             return Some(self.fallback(id));
         }

@@ -1,4 +1,4 @@
-//! Numbers that follow from the sizes of a launch.
+//! Numbers that depend on the sizes of a launch.
 
 use ahash::AHashMap;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ crate::define_ids! {
     AtomId;
 }
 
-/// An integer that follows from the sizes: a sum of multiples of atoms.
+/// An integer that depends on the sizes: a sum of multiples of atoms.
 pub type Formula = Linear<AtomId>;
 
 /// A size that is given at each launch.
@@ -44,7 +44,7 @@ pub enum Atom {
 /// The names that a formula's text uses.
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
-    /// The name of an atom that is not written out; every size has one.
+    /// The name of an atom that is not expanded; every size has one.
     pub name: &'a dyn Fn(AtomId) -> Option<String>,
     /// The function for the smaller of two.
     pub min: &'a str,
@@ -88,7 +88,7 @@ impl Formulas {
         &self.sizes
     }
 
-    /// What an atom computes. Its operands have smaller ids.
+    /// The definition of each atom. Its operands have smaller ids.
     pub fn atoms(&self) -> &IdVec<AtomId, Atom> {
         &self.atoms
     }
@@ -115,7 +115,7 @@ impl Formulas {
         Interval::new(min, max)
     }
 
-    /// The values that a formula can have at any sizes, or a few more.
+    /// The values that a formula can have at any sizes; may be too wide.
     pub fn range(&self, formula: &Formula) -> Interval {
         let start = Interval::new(formula.constant, formula.constant);
         formula
@@ -237,8 +237,8 @@ impl Formulas {
         Some((inner.add_scaled(&shift, 1)?, by.checked_mul(divisor)?))
     }
 
-    /// A formula as text for people, in the syntax of C with the functions `min`, `max` and `floor_div`. What is nested deeply
-    /// is left out.
+    /// A formula as text for people, in the syntax of C with the functions `min`, `max` and `floor_div`. Deeply nested
+    /// parts are left out.
     pub fn text(&self, formula: &Formula) -> String {
         let name = |atom: AtomId| match &self.atoms[atom] {
             Atom::Size(number) => Some(self.sizes[*number].name.clone()),
@@ -253,7 +253,7 @@ impl Formulas {
         self.written(formula, words, usize::MAX)
     }
 
-    /// What an atom computes, as text in the syntax of C with these names.
+    /// The definition of an atom, as text in the syntax of C with these names.
     pub fn atom_text_in(&self, atom: AtomId, words: &Words<'_>) -> String {
         self.written_atom(atom, words, usize::MAX)
     }
@@ -334,7 +334,7 @@ impl Evaluation {
     }
 }
 
-/// Two operands in an order that does not depend on how they were written.
+/// Two operands in a canonical order.
 fn in_order<'f>(a: &'f Formula, b: &'f Formula) -> (&'f Formula, &'f Formula) {
     if (&a.terms[..], a.constant) <= (&b.terms[..], b.constant) { (a, b) } else { (b, a) }
 }
@@ -373,7 +373,7 @@ mod tests {
         let (up, down) = (formulas.quotient(&plus(&w, 1), 2).unwrap(), formulas.quotient(&w, 2).unwrap());
         assert!(formulas.surely_le(&up, &plus(&down, 1)) && !formulas.surely_le(&up, &down));
         assert!(formulas.surely_le(&down, &up) && !formulas.surely_le(&plus(&down, 1), &up));
-        // The box of a level of a pyramid, of the next one, and what the next one needs.
+        // The box of a pyramid level, of the next level, and the box that the next level needs.
         let next = formulas.quotient(&plus(&down, 2), 2).unwrap();
         let needed = plus(&next.scale(2).unwrap(), 1);
         assert_eq!(formulas.max(&plus(&down, 1), &needed), Some(needed));

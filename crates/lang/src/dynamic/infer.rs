@@ -25,7 +25,7 @@ pub struct DynamicRegions {
     pub funcs: IdVec<FuncId, DynamicFunc>,
     /// The part of each input that is read.
     pub read: IdVec<InputId, Box>,
-    /// What must hold at the sizes of a launch, beyond their ranges.
+    /// The conditions on the sizes of a launch, beyond their ranges.
     pub conditions: Vec<Condition>,
 }
 
@@ -47,19 +47,19 @@ pub struct DynamicStage {
     pub domain: Box,
 }
 
-/// What must hold at the sizes of a launch: `low <= high`.
+/// A condition on the sizes of a launch: `low <= high`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Condition {
-    /// The side that must not be larger.
+    /// The side that must be the smaller one, or equal.
     pub low: Formula,
-    /// The side that must not be smaller.
+    /// The side that must be the larger one, or equal.
     pub high: Formula,
-    /// What would happen otherwise.
+    /// The consequence of a violation.
     pub why: String,
 }
 
 impl DynamicRegions {
-    /// The formula of an expression that follows from the sizes alone. `analysis` must cover all sizes.
+    /// The formula of an expression that depends only on the sizes. `analysis` must cover all sizes.
     pub fn number<E: Environment>(
         &mut self,
         pipeline: &Pipeline,
@@ -82,7 +82,7 @@ impl DynamicRegions {
         (ends.first == ends.last).then_some(ends.first)
     }
 
-    /// Checks what a launch at some sizes depends on.
+    /// Checks the conditions of a launch at some sizes.
     ///
     /// # Errors
     /// The first condition that does not hold.
@@ -188,7 +188,7 @@ impl Inference<'_> {
         Some(())
     }
 
-    /// The boxes of a Func whose consumers are all done, and whether any of it is needed. Adds what it reads to its
+    /// The boxes of a Func whose consumers are all done, and whether any of it is needed. Adds its reads to its
     /// producers' boxes.
     fn func(&mut self, id: FuncId) -> Result<(bool, DynamicFunc), BoundsError> {
         let func = &self.pipeline.funcs[id];
@@ -236,7 +236,7 @@ impl Inference<'_> {
         Ok(domain)
     }
 
-    /// Adds what one stage reads. Returns the box of its own Func that must exist before it.
+    /// Adds the reads of one stage. Returns the box of its own Func that must exist before it.
     fn stage(&mut self, id: FuncId, number: usize, loops: &DynamicStage) -> Result<Box, BoundsError> {
         let pipeline = self.pipeline;
         let func = &pipeline.funcs[id];
@@ -325,7 +325,7 @@ impl Inference<'_> {
         }
     }
 
-    /// A read must stay inside the box of an input or table. What is not certain is left to the launch.
+    /// A read must stay inside the box of an input or table. Uncertain reads become conditions of the launch.
     fn stay_inside(
         &mut self,
         name: &str,

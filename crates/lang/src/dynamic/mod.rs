@@ -5,7 +5,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`formula`] | numbers that follow from the sizes, simplified by the ranges of the sizes |
+//! | [`formula`] | numbers that depend on the sizes, simplified by the ranges of the sizes |
 //! | [`request`] | the boxes of inputs and outputs, and the sizes that a launch has |
 //! | `ends` | the smallest and largest value of an index, as formulas |
 //! | `infer` | from the boxes of the outputs to those of every Func |

@@ -10,7 +10,7 @@ use crate::ids::{Id, IdVec, InputId};
 use crate::pipeline::Pipeline;
 use crate::region::{Range, Region};
 
-/// The integers from `first` to `last`; none if `last` is smaller.
+/// The integers from `first` to `last`; empty if `last` is smaller.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct FormulaRange {
     /// The first integer.
@@ -100,20 +100,20 @@ pub enum SizeError {
         /// The dimension, from 0.
         dimension: usize,
     },
-    /// No input or output tells how large a size is.
+    /// A size that no input or output determines.
     #[error("no input or output shows how large `{name}` is; leave it fixed")]
     Hidden {
         /// Name of the size.
         name: String,
     },
-    /// The boxes of a launch do not go together.
+    /// The boxes of a launch contradict each other.
     #[error("at {sizes}, `{name}` must have the box {expected}, but {given} was given")]
     Box {
-        /// The sizes that follow from the other boxes.
+        /// The sizes that the other boxes imply.
         sizes: String,
         /// Name of the input or output.
         name: String,
-        /// The box that follows from the sizes.
+        /// The box that the sizes imply.
         expected: Region,
         /// The box given.
         given: Region,
@@ -123,7 +123,7 @@ pub enum SizeError {
     Condition {
         /// The sizes given.
         sizes: String,
-        /// What would happen.
+        /// The consequence.
         why: String,
     },
 }
@@ -251,7 +251,7 @@ impl DynamicRequest {
     /// The boxes of the outputs for inputs with these boxes.
     ///
     /// # Errors
-    /// If the inputs do not show all sizes, or show one that is out of range.
+    /// If the inputs do not determine all sizes, or imply one that is out of range.
     pub fn outputs_for(&self, inputs: &[Region]) -> Result<Vec<Region>, SizeError> {
         let given: Vec<Vec<Range>> = inputs.iter().map(|region| region.0.clone()).collect();
         let values = self.formulas.evaluation(&self.solved(&given)?);
@@ -260,7 +260,7 @@ impl DynamicRequest {
         Ok(self.outputs.iter().map(region).collect())
     }
 
-    /// The sizes that follow from the first boxes.
+    /// The sizes that the given boxes imply, first boxes first.
     fn solved(&self, given: &[Vec<Range>]) -> Result<Vec<i64>, SizeError> {
         let mut found: Vec<Option<i64>> = self.formulas.sizes().iter().map(|_| None).collect();
         for (range, given) in self.boxes().zip(given).flat_map(|(ranges, given)| ranges.iter().zip(given)) {

@@ -1,20 +1,20 @@
-//! The table of operations: one row says of an operation its name, the types that it takes and gives, the unit that computes it,
-//! and how the timing build rounds it.
+//! The table of operations: one row per operation with its name, the types of its operands and result, its functional
+//! unit, and its rounding in the timing build.
 //!
-//! Whatever can be said of an operation by one word stands here. What it computes is a function ([`Op::eval`](super::Op::eval)), and
-//! so is what each analysis makes of it.
+//! The table holds every one-word property of an operation. Its value is a function ([`Op::eval`](super::Op::eval)),
+//! and so is each analysis of it.
 
 use serde::{Deserialize, Serialize};
 
 use super::TypeFault;
 use crate::types::Type;
 
-/// What is known of an operation.
+/// The properties of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Facts {
     /// The name used in messages and listings.
     pub name: &'static str,
-    /// The types of its operands, which are all the same.
+    /// The type of its operands, which is the same for all.
     pub takes: Takes,
     /// The type of its result.
     gives: Gives,
@@ -41,7 +41,7 @@ pub enum Takes {
     Bits,
 }
 
-/// The type of a result, from that of the operands.
+/// The type of a result as a function of the operands' type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Gives {
     Same,
@@ -68,7 +68,7 @@ pub enum Unit {
     Convert,
 }
 
-/// Operations that cost the same.
+/// Operations with the same cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// Floats of any width: addition, subtraction, absolute difference, negation, absolute value.
@@ -106,13 +106,13 @@ impl Class {
 /// larger value is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rounds {
-    /// As the checking build.
+    /// As in the checking build.
     Alike,
     /// It may be fused with an operand that is a product.
     Fused,
     /// With an error of up to this many units in the last place.
     Ulps(u32),
-    /// As [`Rounds::Ulps`], but exactly where the divisor is a power of two.
+    /// As [`Rounds::Ulps`], but exact for divisors that are powers of two.
     Quotient(u32),
     /// `a - b * floor(a / b)`, from an inexact quotient and a product that may be fused.
     Remainder,

@@ -3,19 +3,19 @@
 //! The value before the first one has position 0, so the usual scan from index 0 has chunks that begin at
 //! the multiples of n. A block of n values of `f` then needs one chunk, and can share a kernel with it.
 //!
-//! | Func | what it holds |
+//! | Func | contents |
 //! | --- | --- |
 //! | `f.start` | the stages before the scan |
-//! | `f.ends` | for each chunk but the first, what it adds to the value before it: the last value of a scan that starts from the identity; for the first, its last value |
+//! | `f.ends` | for each chunk but the first, its contribution to the value before it: the last value of a scan that starts from the identity; for the first, its last value |
 //! | `f.carry` | for each chunk but the first, the value before it: a scan of the ends |
 //! | `f.scan` | for each chunk, its values, computed from its carry in the original order |
 //!
-//! `f` itself becomes pure: it reads `f.scan` at the positions of the scan, elsewhere `f.start`. If the
-//! stages before define nothing but position 0, it reads `f.scan` only.
+//! `f` itself becomes pure: it reads `f.scan` at the positions of the scan, and `f.start` elsewhere. If the stages
+//! before define only position 0, it reads only `f.scan`.
 //!
-//! Both sides of a choice are evaluated, so the first chunk reads a term for position 0 too: the first one,
-//! or at sizes at which the scan has none, that at the value before, usually the index that the scan starts
-//! from. Bounds inference refuses such a size if that is out of bounds.
+//! Both sides of a `select` are evaluated, so the first chunk reads a term for position 0 too: the first term or, at
+//! sizes at which the scan has no terms, the term at the value before, usually the start index of the scan. Bounds
+//! inference refuses such a size if that index is out of bounds.
 
 use std::num::NonZeroU32;
 
@@ -46,8 +46,8 @@ pub(super) fn chunk(draft: &mut Draft, at: StageRef, by: NonZeroU32) -> Result<(
     Ok(())
 }
 
-/// Adds the Func of the stages before the scan, and tells whether other points than the one before the scan
-/// may be read from it. If the stages define only that one, the Func is pure and has its value everywhere.
+/// Adds the Func of the stages before the scan. Also returns whether points other than the one before the scan may be
+/// read from it. If the stages define only that point, the Func is pure and has its value everywhere.
 fn start(
     draft: &mut Draft,
     at: StageRef,
@@ -95,8 +95,8 @@ struct Chunking {
 }
 
 impl Chunking {
-    /// Adds the Func of the ends. They need no predicate: only the last chunk may be cut, and nothing
-    /// follows it that would read its end.
+    /// Adds the Func of the ends. They need no predicate: only the last chunk may be partial, and no chunk reads its
+    /// end.
     fn add_ends(&self, draft: &mut Draft) -> FuncId {
         let (i, c) = (draft.rvar(0), draft.var(self.scan.dimension));
         let identities = self.identities(draft);
@@ -112,7 +112,7 @@ impl Chunking {
         ends
     }
 
-    /// Adds the Func of the carries. Nothing follows from that of the first chunk.
+    /// Adds the Func of the carries. The carry of the first chunk is unused.
     fn add_carry(&self, draft: &mut Draft, ends: FuncId) -> FuncId {
         let (c, one) = (draft.var(self.scan.dimension), draft.int(1));
         let (indices, values) = (self.point(draft, 1, &[c]), self.identities(draft));
@@ -137,9 +137,8 @@ impl Chunking {
         carry
     }
 
-    /// Adds the Func of the values in chunks. Two dimensions stand for the one of the scan: the position in
-    /// the chunk and the chunk, so that values are stored in the same order as before. Values beyond the
-    /// end of the scan do not matter.
+    /// Adds the Func of the values in chunks. Two dimensions replace the dimension of the scan: the position in the
+    /// chunk and the chunk, so that the storage order is unchanged. Values beyond the end of the scan are unused.
     fn add_chunks(&self, draft: &mut Draft, carry: FuncId) -> FuncId {
         let dimension = self.scan.dimension;
         let (i, c) = (draft.var(dimension), draft.var(dimension + 1));
@@ -166,11 +165,10 @@ impl Chunking {
         chunks
     }
 
-    /// Lets the original Func read the chunks, and the stages before the scan where there are points that
-    /// only those define.
+    /// Lets the original Func read the chunks, and the stages before the scan at points that only those define.
     ///
-    /// The position is divided before it is limited to the scan. Bounds inference then sees that n values
-    /// from a multiple of n on are one chunk; the limit would hide where they begin.
+    /// The position is divided before it is clamped to the scan. Bounds inference then sees that n values from a
+    /// multiple of n on are one chunk; after the clamp, it could not see their alignment.
     fn read(&self, draft: &mut Draft, chunks: FuncId, has_other_points: bool) {
         let (x, zero) = (draft.var(self.scan.dimension), draft.int(0));
         let (high, low) = if self.scan.forward { (x, self.before) } else { (self.before, x) };
@@ -195,7 +193,7 @@ impl Chunking {
         draft.funcs[self.func].stages = vec![Stage::pure(indices, values, self.stage.place)];
     }
 
-    /// The values that the steps start from in a chunk whose value before is not known yet.
+    /// The initial values of the steps in a chunk whose value before is not known yet.
     fn identities(&self, draft: &mut Draft) -> Vec<ExprId> {
         let types = draft.funcs[self.func].types.clone();
         let identity = |(step, ty): (&Step, Type)| match step {
@@ -205,7 +203,7 @@ impl Chunking {
         self.scan.steps.iter().zip(types).map(identity).map(|value| draft.constant(value)).collect()
     }
 
-    /// The first values of chunk `c`, computed from those before it; in the first chunk, the values before
+    /// The first values of chunk `c`, computed from the values before them; in the first chunk, from the values before
     /// the scan.
     fn first(&self, draft: &mut Draft, width: usize, c: ExprId, previous: &[ExprId]) -> Vec<ExprId> {
         let zero = draft.int(0);
@@ -223,7 +221,7 @@ impl Chunking {
         draft.binary(BinaryOp::Div, self.extent, by)
     }
 
-    /// Adds a Func like the original one, in which new dimensions stand for the one of the scan.
+    /// Adds a Func like the original one, with new dimensions in place of that of the scan.
     fn add_func(&self, draft: &mut Draft, suffix: &str, new: &[&str], start: Stage) -> FuncId {
         let FuncDecl { name, mut dims, types, .. } = draft.funcs[self.func].clone();
         let (dimension, var) = (self.scan.dimension, &self.stage.domain[0].name);
@@ -264,7 +262,7 @@ impl Chunking {
             let one = draft.int(1);
             position = draft.binary(BinaryOp::Max, position, one);
         }
-        // No limit is needed if all chunks are full, nor does it help where there is nothing to scan.
+        // No clamp is needed if all chunks are full, and none helps if there is nothing to scan.
         let known = draft.exprs.constant(self.extent).and_then(Value::as_int);
         if known.is_none_or(|extent| extent > 0 && (extent + 1) % i64::from(self.by.get()) != 0) {
             position = draft.binary(BinaryOp::Min, position, self.extent);

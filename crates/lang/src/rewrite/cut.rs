@@ -1,4 +1,4 @@
-//! `cut f at k`: the stages before k as a Func of their own. Nothing is computed in another order.
+//! `cut f at k`: the stages before k as a Func of their own. The order of operations does not change.
 
 use crate::draft::Draft;
 use crate::ids::FuncId;
@@ -19,7 +19,7 @@ pub(super) fn cut(draft: &mut Draft, func: FuncId, at: usize) -> Result<(), Rewr
     Ok(())
 }
 
-/// Adds a Func with the first `count` stages of another one, to be read at all its points.
+/// Adds a Func with the first `count` stages of another one, readable at all points.
 pub(super) fn first_stages(
     draft: &mut Draft,
     func: FuncId,
@@ -37,13 +37,13 @@ pub(super) fn first_stages(
     Ok(copy)
 }
 
-/// Whether some stages may be expected to define every point that is needed of their Func: they have an
-/// initial value, or an update sweeps over the points.
+/// Whether some stages can be assumed to define every needed point of their Func: they have an initial value, or an
+/// update sweeps over the points.
 ///
-/// A sweep covers a box that depends on the sizes, so nothing more can be known here. At given sizes,
-/// [`warnings`](crate::warnings) reports the points of the rewritten pipeline that are read but never
-/// written, as it does for pipelines that were written that way. The reference evaluator gives 0 at such a
-/// point before and after the rewrite.
+/// A sweep covers a box that depends on the sizes, so no more can be known here. At given sizes,
+/// [`warnings`](crate::warnings) reports the points of the rewritten pipeline that are read but never written, as it
+/// does for pipelines that were written that way. The reference evaluator gives 0 at such a point before and after the
+/// rewrite.
 fn is_defined(draft: &Draft, stages: &[Stage]) -> bool {
     let exprs = &draft.exprs;
     let sweeps = |stage: &Stage, d: usize| {

@@ -16,7 +16,7 @@ pub struct RewriteLineError {
     pub number: usize,
     /// The rewrite itself.
     pub rewrite: Rewrite,
-    /// What is wrong with it.
+    /// The error.
     pub error: Box<RewriteError>,
 }
 
@@ -92,7 +92,7 @@ pub enum RewriteError {
         /// The stage.
         stage: StageName,
     },
-    /// A copy for a Func that has no use for it.
+    /// A clone of a Func for another Func that does not read it.
     #[error("`{reader}` does not read `{func}`; name a Func that does")]
     DoesNotRead {
         /// The Func that was to read the copy.
@@ -100,14 +100,14 @@ pub enum RewriteError {
         /// The Func that was to be copied.
         func: String,
     },
-    /// Two Funcs that cannot be one.
+    /// Two Funcs that cannot be joined.
     #[error("`{one}` and `{other}` cannot be joined, because {why}")]
     NotJoinable {
         /// The first Func.
         one: String,
         /// The second Func.
         other: String,
-        /// What keeps them apart, as a clause.
+        /// The reason, as a clause.
         why: &'static str,
     },
     /// An update that already writes each point by itself.
@@ -148,14 +148,14 @@ pub enum RewriteError {
         /// The dimensions that the Func has.
         dims: Vec<String>,
     },
-    /// A Func without a sum over a box that is two sums.
+    /// A Func without a separable sum.
     #[error("`{func}` cannot be separated along `{dim}`: {why}")]
     NotSeparable {
         /// The name of the Func.
         func: String,
         /// The name of the dimension.
         dim: String,
-        /// What its sums lack.
+        /// The property that its sums lack.
         why: &'static str,
     },
     /// A Func that cannot be a table.
@@ -163,7 +163,7 @@ pub enum RewriteError {
     NotConstant {
         /// The name of the Func.
         func: String,
-        /// What it depends on, or how large it is, as a clause.
+        /// Its dependence, or its size, as a clause.
         why: String,
     },
     /// A reduction that cannot be one expression.
@@ -182,10 +182,10 @@ pub enum RewriteError {
         /// The name of the Func.
         func: String,
     },
-    /// A pipeline that other rewrites have made.
+    /// A pipeline that other rewrites have produced.
     #[error("the pipeline is already rewritten in another way; start from the original one")]
     AlreadyRewritten,
-    /// A place between stages that the Func does not have.
+    /// A cut beyond the stages of the Func.
     #[error("`{func}` cannot be cut at {at}; choose a number from 1 to {stages}, its number of stages")]
     NoCut {
         /// The name of the Func.
@@ -206,7 +206,7 @@ pub enum RewriteError {
     NotAScan {
         /// The stage.
         stage: StageName,
-        /// What the rewrite needs.
+        /// The form that the rewrite needs.
         form: &'static str,
     },
     /// A recurrence whose errors may grow from value to value.

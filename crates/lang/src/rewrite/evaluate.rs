@@ -1,4 +1,4 @@
-//! Evaluates a Func that depends on nothing but its point, with the language's own arithmetic.
+//! Evaluates a Func that depends only on its point, with the language's own arithmetic.
 
 use ahash::AHashMap;
 
@@ -33,7 +33,7 @@ impl<'a> Evaluation<'a> {
         Evaluation { exprs, id, func, region, values }
     }
 
-    /// The operations that evaluation takes, at most.
+    /// An upper bound on the operations of the evaluation.
     pub fn work(&self) -> u64 {
         let points = self.region.points().unwrap_or(u64::MAX);
         let of = |stage: &Stage| {

@@ -1,4 +1,4 @@
-//! `expand f.1`: a reduction over a few constant values as one expression. The order stays as it is.
+//! `expand f.1`: a reduction over a few constant values as one expression. The order does not change.
 
 use smallvec::SmallVec;
 
@@ -12,10 +12,10 @@ use crate::rewrite::fold::folded;
 use crate::rewrite::{RewriteError, StageName};
 use crate::types::Value;
 
-/// The maximum number of steps of a reduction that is written out.
+/// The maximum number of steps of a reduction that is expanded.
 const MAX_STEPS: i64 = 128;
 
-/// The maximum number of nodes that this may add.
+/// The maximum number of nodes that an expansion may add.
 const MAX_NODES: usize = 20_000;
 
 pub(super) fn expand(draft: &mut Draft, at: StageRef) -> Result<(), RewriteError> {
@@ -85,7 +85,7 @@ fn after_step(
     chosen.collect()
 }
 
-/// The expressions with the definitions of pure Funcs that they read at constant indices; `None` if there are no such reads.
+/// The expressions with the pure Funcs that they read at constant indices inlined; `None` if there are no such reads.
 fn unfolded(draft: &mut Draft, own: FuncId, roots: &[ExprId]) -> Option<Vec<ExprId>> {
     let (funcs, old) = (draft.funcs.clone(), draft.exprs.clone());
     let mut changed = false;

@@ -1,4 +1,4 @@
-//! Folds what rewrites make constant.
+//! Folds expressions that rewrites make constant.
 
 use crate::ids::ExprId;
 use crate::ir::{Exprs, Node, NodeKind};

@@ -1,4 +1,4 @@
-//! `gather f.1`: a scatter as a reduction at each point. The order of the domain stays as it is.
+//! `gather f.1`: a scatter as a reduction at each point. The order of the domain does not change.
 
 use crate::draft::Draft;
 use crate::ids::ExprId;
@@ -12,13 +12,13 @@ pub(super) fn gather(draft: &mut Draft, at: StageRef) -> Result<(), RewriteError
     let mut indices = stage.indices.clone();
     let mut here = None;
     let mut known = Vec::new();
-    // Without a loop, a point that the update does not write would have to read what was there before.
+    // Without a loop, a point that the update does not write would have to read its old value.
     let is_defined = !draft.funcs[at.func].stages[0].values.is_empty();
     for (d, index) in indices.iter_mut().enumerate() {
         if !stage.is_pure(&draft.exprs, d) && !stage.is_fixed(&draft.exprs, d) {
             let var = draft.var(d);
             let condition = match draft.exprs[*index].kind {
-                // The point itself says which value of the variable writes it.
+                // The point itself determines the value of the variable that writes it.
                 NodeKind::RVar(number)
                     if is_defined && !known.iter().any(|(other, _)| *other == number as usize) =>
                 {
@@ -60,7 +60,7 @@ fn inside(draft: &mut Draft, stage: &Stage, number: usize, value: ExprId) -> Exp
     draft.binary(BinaryOp::And, low, high)
 }
 
-/// A stage without the variables of its domain whose values are known. Bounds ignore predicates, so a value stays within the
+/// A stage without the domain variables whose values are known. Bounds ignore predicates, so a value is clamped to the
 /// variable's range.
 fn without(draft: &mut Draft, stage: Stage, known: &[(usize, ExprId)]) -> Stage {
     let mut kept = Vec::new();
@@ -86,8 +86,8 @@ fn without(draft: &mut Draft, stage: Stage, known: &[(usize, ExprId)]) -> Stage 
     Stage { values: made, predicate, domain: kept, ..stage }
 }
 
-/// An update without a domain chooses instead of having a predicate, if there is a value to choose; the first one is then part of
-/// the definition.
+/// Turns the predicate of an update without a domain into a `select`, if it has a value to fall back to; the first such
+/// update is then merged into the pure definition.
 fn pure_update(draft: &mut Draft, at: StageRef) {
     let (stage, start) = (draft.stage(at).clone(), draft.funcs[at.func].stages[0].values.clone());
     let Some(predicate) = stage.predicate.filter(|_| stage.domain.is_empty() && !start.is_empty()) else {

@@ -107,7 +107,7 @@ impl Draft {
         self.exprs.intern(Node { kind, ty, args: SmallVec::from_slice(args) })
     }
 
-    /// The result where both operands are constants, or one of them changes nothing.
+    /// The result if both operands are constants, or if one of them is neutral.
     fn folded(&mut self, op: BinaryOp, a: ExprId, b: ExprId) -> Option<ExprId> {
         let int = |id: ExprId| self.exprs.constant(id).and_then(Value::get::<i32>);
         match (op, int(a), int(b)) {
@@ -125,7 +125,7 @@ impl Draft {
     }
 }
 
-/// The position `low + high * by` in a domain of `extent` values, in which the last group may be cut.
+/// The position `low + high * by` in a domain of `extent` values, whose last group may be partial.
 pub(super) struct Position {
     /// The position, never beyond the last value.
     pub index: ExprId,

@@ -11,13 +11,12 @@ use crate::types::{Type, Value};
 pub struct Reduction {
     /// The operator of each value.
     pub ops: Vec<BinaryOp>,
-    /// What is combined with each value.
+    /// The term that is combined with each value.
     pub terms: Vec<ExprId>,
 }
 
 impl Reduction {
-    /// The reduction that an update is, if its result is the same in any order or the author allows
-    /// another one.
+    /// An update as a reduction, if its result is the same in any order or the author allows another order.
     pub(super) fn in_any_order(draft: &Draft, at: StageRef) -> Result<Reduction, RewriteError> {
         let name = || StageName::of(draft, at);
         let form = "f(..) = f(..) op term, with one of + * & | ^ min max for op, and f nowhere else";
@@ -48,7 +47,7 @@ impl Reduction {
         self.ops.iter().zip(terms).enumerate().map(combine).collect()
     }
 
-    /// The reduction that an update of `func` is, in whatever order.
+    /// An update of `func` as a reduction, in whatever order.
     pub fn of(exprs: &Exprs, func: FuncId, stage: &Stage) -> Option<Reduction> {
         let (mut ops, mut terms) = (Vec::new(), Vec::new());
         for (number, value) in stage.values.iter().enumerate() {

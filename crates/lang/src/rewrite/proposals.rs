@@ -8,7 +8,7 @@ use crate::pipeline::Pipeline;
 use crate::rewrite::{Rewrite, Side, StageName, VarName};
 
 impl Rewrite {
-    /// Rewrites of every kind that may apply to a pipeline, with `by` for every number. Many do not: see
+    /// Rewrites of every kind that may apply to a pipeline, with `by` for every number. Many do not apply: see
     /// [`Rewrite::apply`].
     pub fn proposals(pipeline: &Pipeline, by: NonZeroU32) -> Vec<Rewrite> {
         let mut proposals = Vec::new();

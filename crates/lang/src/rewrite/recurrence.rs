@@ -25,11 +25,11 @@ pub(super) struct Scan {
     pub forward: bool,
     /// The expressions that read the values before.
     pub previous: BTreeSet<ExprId>,
-    /// How each value follows from the one before.
+    /// The recurrence of each value.
     pub steps: Vec<Step>,
 }
 
-/// How a value follows from the one before.
+/// A recurrence: a value as a function of the previous one.
 pub(super) enum Step {
     /// `f(r) = f(r - 1) op term`
     Fold(BinaryOp),
@@ -38,7 +38,7 @@ pub(super) enum Step {
 }
 
 impl Scan {
-    /// The scan that an update is, if its chunks may be computed on their own.
+    /// An update as a scan, if its chunks may be computed independently.
     pub fn of(draft: &mut Draft, at: StageRef) -> Result<Scan, RewriteError> {
         let stage = draft.stage(at).clone();
         let name = StageName::of(draft, at);
@@ -86,8 +86,8 @@ fn direction(exprs: &Exprs, index: &Linear) -> Option<bool> {
     }
 }
 
-/// The expressions that read the Func itself at `distance` from the index that the stage writes; `None` if
-/// there are others that do not read at the index itself.
+/// The expressions that read the Func itself at `distance` from the index that the stage writes; `None` if there are
+/// others that do not read at the index itself.
 fn reads_before(
     exprs: &Exprs,
     func: FuncId,
@@ -153,8 +153,7 @@ impl Step {
         coefficient(draft, previous, value, root).map(Step::Linear)
     }
 
-    /// Refuses a step whose result depends on the order, unless the author allows another one and errors
-    /// do not grow.
+    /// Refuses a step whose result depends on the order, unless the author allows another order and errors do not grow.
     fn check(&self, draft: &Draft, stage: &Stage, ty: Type, name: &StageName) -> Result<(), RewriteError> {
         let (exact, op) = match self {
             Step::Fold(op) => (is_exact(*op, ty), op.name()),

@@ -1,5 +1,5 @@
-//! `separate f along x`: a sum over a box of neighbours as two, first along one dimension and then along the
-//! others. This is exact where the weights are an outer product and arithmetic wraps: 25 products become 10.
+//! `separate f along x`: a sum over a box of neighbours as two sums, first along one dimension and then along the
+//! others. This is exact if the weights are an outer product and arithmetic wraps: 25 products become 10.
 
 mod outer;
 mod reduction;
@@ -17,7 +17,7 @@ use crate::op::Op;
 use crate::rewrite::{RewriteError, StageName};
 use crate::types::Type;
 
-/// Separates every sum of a Func that can be: those of its pure definition, and its updates that are sums.
+/// Separates every separable sum of a Func: those of its pure definition, and its updates that are sums.
 pub(super) fn separate(draft: &mut Draft, func: FuncId, dim: usize) -> Result<(), RewriteError> {
     let stages = draft.funcs[func].stages.len();
     let (mut refusal, mut done) = ((Refusal::NoTaps, 0), false);
@@ -45,7 +45,7 @@ pub(super) fn separate(draft: &mut Draft, func: FuncId, dim: usize) -> Result<()
     }
 }
 
-/// Why a sum stays as it is, from what is farthest from the form to what is nearest.
+/// The reasons why a sum is not separable, from the farthest from the form to the nearest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Refusal {
     NoTaps,
@@ -75,7 +75,7 @@ impl Refusal {
     }
 }
 
-/// How a read moves over what it reads, seen from one dimension of the Func that reads it.
+/// The motion of a read over its source, seen from one dimension of the reading Func.
 struct Reading {
     /// Whether each index depends on the dimension.
     along: Vec<bool>,
@@ -86,7 +86,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// `differs` tells in which indices the points of the sum differ.
+    /// `differs` lists the indices in which the points of the sum differ.
     fn new(
         exprs: &Exprs,
         indices: &[ExprId],
@@ -114,8 +114,8 @@ impl Reading {
         self.vars.iter().position(|kept| *kept == var).unwrap_or_default() as u32
     }
 
-    /// The Func of the first pass; a second sum over the same points shares it. Along `across`, its points are those of what
-    /// it reads.
+    /// The Func of the first pass; a second sum over the same points shares it. Along `across`, its points are those of
+    /// the read Func.
     fn add_pass(&self, draft: &mut Draft, at: StageRef, ty: Type, value: ExprId) -> FuncId {
         let FuncDecl { name, dims, stored, .. } = draft.funcs[at.func].clone();
         let stored = stored.filter(|_| self.vars.len() == dims.len());
@@ -132,8 +132,8 @@ impl Reading {
         draft.funcs.push(FuncDecl { name, dims, types: vec![ty], stages, stored })
     }
 
-    /// Expressions of the Func as the first pass computes them: at its own variables, and reading the points
-    /// of `accesses` at these along `across`. `rvars` are the new numbers of reduction variables.
+    /// Expressions of the Func for the first pass: at its own variables, and with `accesses` reading its points along
+    /// `across`. `rvars` are the new numbers of reduction variables.
     fn moved(
         &self,
         draft: &mut Draft,
@@ -167,8 +167,8 @@ impl Reading {
     }
 }
 
-/// The read of a tap: the only access that depends on variables by itself. `None` if there is no such access,
-/// or if anything else in the expression depends on variables.
+/// The read of a tap: its only access that depends on variables. `None` if there is no such access, or if anything else
+/// in the expression depends on variables.
 fn access_of(exprs: &Exprs, tap: ExprId) -> Option<ExprId> {
     let is_access =
         |id: ExprId| matches!(exprs[id].kind, NodeKind::Load(_) | NodeKind::Call(..) | NodeKind::Table(_));

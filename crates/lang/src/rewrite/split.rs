@@ -1,4 +1,4 @@
-//! `split f.1.r by n`: a reduction variable as two. The order of the domain stays as it is.
+//! `split f.1.r by n`: a reduction variable as two. The order of the domain does not change.
 
 use std::num::NonZeroU32;
 

@@ -16,7 +16,7 @@ use crate::types::{Type, Value};
 /// The maximum number of points of a Func that becomes a table.
 const MAX_POINTS: u64 = 4096;
 
-/// The maximum number of operations that its evaluation takes.
+/// The maximum number of operations of its evaluation.
 const MAX_WORK: u64 = 1 << 22;
 
 pub(super) fn tabulate(draft: &mut Draft, pipeline: &Pipeline, func: FuncId) -> Result<(), RewriteError> {
@@ -53,7 +53,7 @@ pub(super) fn tabulate(draft: &mut Draft, pipeline: &Pipeline, func: FuncId) -> 
     Ok(())
 }
 
-/// What keeps a Func from being constant, as a clause.
+/// The reason why a Func is not constant, as a clause.
 fn dependence(pipeline: &Pipeline, func: FuncId) -> Option<String> {
     let roots = pipeline.funcs[func].stages.iter().flat_map(Stage::all_roots);
     let kinds = pipeline.exprs.reachable(roots).into_iter().map(|id| pipeline.exprs[id].kind);
@@ -70,7 +70,7 @@ fn dependence(pipeline: &Pipeline, func: FuncId) -> Option<String> {
     })
 }
 
-/// The points of a Func that are touched, if they are few at all sizes; otherwise what is wrong, as a clause.
+/// The points of a Func that are touched, if they are few at all sizes; otherwise the reason, as a clause.
 fn small_box(pipeline: &Pipeline, func: FuncId) -> Result<Region, String> {
     let region = touched(pipeline)[func].clone();
     if region.is_empty() {

@@ -76,8 +76,8 @@ impl Tree {
         })
     }
 
-    /// The values at a position of the last level, or what changes nothing where the position does not
-    /// exist or the update does not run.
+    /// The values at a position of the last level, or neutral values if the position does not exist or the update does
+    /// not run.
     fn operands(
         &self,
         draft: &mut Draft,
@@ -109,8 +109,8 @@ impl Tree {
         values.into_iter().zip(&self.reduction.ops).map(or_nothing).collect()
     }
 
-    /// Lets the original update read the only value of the last level. If there is nothing else but the
-    /// start, the Func becomes pure.
+    /// Lets the original update read the only value of the last level. If only the initial values are left, the Func
+    /// becomes pure.
     fn add_root(&self, draft: &mut Draft, last: FuncId) {
         let stage = self.stage.clone();
         let indices: Vec<ExprId> = std::iter::once(draft.int(0)).chain(stage.indices.clone()).collect();

@@ -1,4 +1,4 @@
-//! `unroll f.1.r`: the values of a reduction variable as Funcs of their own. The order stays as it is.
+//! `unroll f.1.r`: the values of a reduction variable as Funcs of their own. The order does not change.
 
 use std::collections::BTreeMap;
 
@@ -41,14 +41,14 @@ fn values(exprs: &Exprs, var: &ReductionVar) -> Option<std::ops::Range<i32>> {
     (extent <= MAX_VALUES).then_some(min..min.checked_add(extent)?)
 }
 
-/// Whether the index along a dimension depends on this variable and on nothing else.
+/// Whether the index along a dimension depends only on this variable.
 fn moves_with(exprs: &Exprs, stage: &Stage, dimension: usize, var: usize) -> bool {
     let kinds = || exprs.reachable([stage.indices[dimension]]).into_iter().map(|id| exprs[id].kind);
     let own = NodeKind::RVar(var as u32);
     kinds().any(|kind| kind == own) && kinds().all(|kind| kind == own || matches!(kind, NodeKind::Op(_)))
 }
 
-/// The Funcs that an update becomes, by what they hold along a dimension of the original Func.
+/// The Funcs of an unrolled update, by the slice that they hold along a dimension of the original Func.
 struct Slices {
     at: StageRef,
     /// The update before the rewrite.
@@ -57,7 +57,7 @@ struct Slices {
     var: usize,
     /// The dimension along which the slices lie.
     dimension: usize,
-    /// What is read where nothing was written.
+    /// The Func to read at slices that are not written yet.
     start: FuncId,
     funcs: BTreeMap<i32, FuncId>,
 }
@@ -105,7 +105,7 @@ impl Slices {
         draft.pure_stage(dimensions, values, self.stage.place)
     }
 
-    /// A stage of a slice: without the dimension of the slices, and with reads of those written so far.
+    /// A stage of a slice: without the dimension of the slices, reading the slices written so far.
     fn within(&self, draft: &mut Draft, stage: &Stage) -> Result<Stage, RewriteError> {
         let mut unknown = false;
         let mut stage = draft.rebuilt_stage(stage, &mut |exprs, _, mut node| match node.kind {

@@ -93,8 +93,8 @@ impl<S: Scalar> CastFrom<S> for bool {
     }
 }
 
-/// The number rounded to odd: cut off, and the last bit set if that lost anything. Rounding this to
-/// a float of 16 bits gives what rounding the number at once would have given.
+/// The number rounded to odd: truncated, with the last bit set if that was inexact. Rounding this to a float of 16 bits
+/// gives the same result as rounding the number at once.
 #[inline]
 fn odd(number: f64) -> f32 {
     let nearest = number as f32;

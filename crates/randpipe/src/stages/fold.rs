@@ -89,7 +89,7 @@ impl Fold {
             }
             // Even factors would soon make 0.
             Fold::Mul => Term::new(expr | 1, ty, type_reach(ty)),
-            // A few points decide; all of them would set or clear every bit.
+            // A few points have an effect; all of them would set or clear every bit.
             Fold::And | Fold::Or => {
                 let apart = (count / 3).max(1);
                 let decides = (place % apart as i32).eq(dice.between(0..=apart - 1) as i32);
@@ -100,7 +100,7 @@ impl Fold {
     }
 }
 
-/// A reduction: what is combined, and where.
+/// A reduction: its term, and its place.
 pub struct Reduction<'a> {
     pub form: Form,
     pub fold: Fold,
@@ -138,7 +138,7 @@ impl Grower {
         self.image(func, extents, vec![(term.reach + start.reach).min(type_reach(term.ty))])
     }
 
-    /// The Func; if its last update depends on the order, every other one is marked as free of it.
+    /// The Func; if the order of its last update matters, half of them are marked as free of it.
     pub fn marked(&mut self, func: Func, is_ordered: bool) -> Func {
         if is_ordered && self.dice.chance(0.5) { func.reassociate() } else { func }
     }

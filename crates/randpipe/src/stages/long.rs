@@ -1,5 +1,4 @@
-//! Long reductions: of rows, of whole images, several of one domain, and in rows that are then
-//! normalised.
+//! Long reductions: of rows, of whole images, several over one domain, and of rows that are then normalised.
 
 use warploom_lang::{Expr, Operand, RDom, Type, exp, fast_exp};
 
@@ -12,14 +11,14 @@ use crate::term::Term;
 /// The longest row that is read in a circle, and thus several times.
 const LONGEST: i64 = 300;
 
-/// Rows or planes of an image: what a long reduction visits, and what it leaves.
+/// Rows or planes of an image: the domain of a long reduction, and the remaining dimensions.
 struct Strip {
     domain: RDom,
     /// The number of points in the domain.
     count: i64,
     /// The point of the image that is read.
     at: Vec<Expr>,
-    /// A different number for points of the domain that are close to each other.
+    /// A number that differs between nearby points of the domain.
     place: Expr,
     /// The dimensions of the image that remain.
     kept: Vec<usize>,
@@ -43,7 +42,7 @@ impl Strip {
         Strip { domain, count, at, place, kept }
     }
 
-    /// The extents of what remains.
+    /// The extents of the remaining dimensions.
     fn extents(&self, f: &Image) -> Vec<Extent> {
         self.kept.iter().map(|d| f.extents[*d].clone()).collect()
     }
@@ -74,7 +73,7 @@ impl Grower {
         Some(whole(f, reduced))
     }
 
-    /// The points along one or two dimensions; along the first, from the start again after the last.
+    /// The points along one or two dimensions; the first one wraps around.
     fn circle(&mut self, f: &Image, reduced: &[usize]) -> Strip {
         let length = &f.extents[reduced[0]];
         let rest = f.points() / length.points.max(1);
@@ -168,7 +167,7 @@ impl Grower {
             Term::new(if is_fast { fast_exp(below) } else { exp(below) }, Type::F32, 1.0)
         };
         let own = power(here(f.rank()), strip.result_at(f));
-        // The exponentials are computed twice, or once as a Func of their own.
+        // The exponentials are computed twice, or once as a separate Func.
         let (own, term) = match self.dice.chance(0.4) {
             true => {
                 let powers = self.define_part("powers", f.extents.clone(), own);
@@ -183,7 +182,7 @@ impl Grower {
         Some(self.define(f.extents.clone(), value))
     }
 
-    /// The reduction of `term` over a strip, exactly as it is.
+    /// The reduction of `term` over a strip, without variations.
     fn row_fold(&mut self, part: &str, f: &Image, strip: &Strip, fold: Fold, term: Term) -> Image {
         let form = self.form();
         let reduction = Reduction { form, fold, domain: &strip.domain, term, is_varied: false };

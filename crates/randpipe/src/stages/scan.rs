@@ -28,7 +28,7 @@ impl Running {
         }
     }
 
-    /// Whether real numbers would give the same result in any order, but values of the type do not.
+    /// Whether the order of steps matters for the type but not for real numbers.
     fn is_ordered(&self, ty: Type) -> bool {
         match self {
             Running::Fold(fold) => fold.is_ordered(ty),
@@ -86,7 +86,7 @@ impl Grower {
         (Running::Fold(fold), reach)
     }
 
-    /// A linear recurrence that forgets, and the magnitude of its value.
+    /// A linear recurrence that decays, and the magnitude of its value.
     fn linear(&mut self, ty: Type, reach: f32) -> (Running, f32) {
         let sixteenths = self.dice.between(2..=14) as f32 / 16.0;
         if self.dice.chance(0.5) {
@@ -106,7 +106,7 @@ impl Grower {
         (Running::Linear(1.0 - &part, part), reach)
     }
 
-    /// One sweep, or one and the opposite one.
+    /// One sweep, or one followed by the opposite one.
     fn sweeps(&mut self) -> Vec<Sweep> {
         use Sweep::*;
         self.dice.pick(&[vec![Forward], vec![Backward], vec![Forward, Backward], vec![Backward, Forward]])

@@ -179,7 +179,7 @@ impl Grower {
         self.define(extents, value)
     }
 
-    /// A sum of integers over a window, written out. The weights are an outer product, but for one in a few cases.
+    /// A sum of integers over a window, written out. The weights are usually an outer product.
     fn separable(&mut self, f: &Image, taps: [Taps; 2], stride: i64, extents: Vec<Extent>) -> Image {
         let [across, down] = taps.map(|taps| -> Vec<(i64, i64)> {
             taps.iter().map(|tap| (tap, self.dice.pick(&[-3, -2, -1, 1, 1, 2, 3, 5]))).collect()

@@ -71,7 +71,7 @@ impl Grower {
         }
     }
 
-    /// The smallest and largest value nearby, and how many are below the point's own.
+    /// The smallest and largest value nearby, and the number of values below the point's own.
     fn range_and_count(&mut self, f: &Image) -> Option<Image> {
         let (d, r, count) = self.around(f, 3)?;
         let own = self.read(f, here(f.rank()));

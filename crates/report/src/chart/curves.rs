@@ -10,13 +10,13 @@ const HEIGHT: f64 = 300.0;
 /// The vertical axis spans at least this factor, so that noise does not look like a difference.
 const SPAN: f64 = 1.2;
 
-/// The vertical axis ends at so many times the lowest value. What is above lies on its edge, as the first values of a curve
-/// would otherwise leave little room for all others.
+/// The vertical axis ends at this multiple of the lowest value. Larger values lie on its edge: the first values of a
+/// curve would otherwise leave little room for the rest.
 const MOST: f64 = 4.0;
-/// It begins at the lowest value divided by this at the latest, however wide a band is.
+/// The axis begins no lower than the lowest value divided by this, however wide a band is.
 const LEAST: f64 = 1.25;
 
-/// A chart of curves with logarithmic axes: what matters happens early, and by factors.
+/// A chart of curves with logarithmic axes: the interesting changes are early, and by factors.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Curves {
     /// A text alternative for readers who cannot see the chart.
@@ -36,7 +36,7 @@ pub struct Curves {
 pub struct Curve {
     /// The name in the legend.
     pub name: String,
-    /// The places where it changes, in order. Those with a value that is not positive are omitted.
+    /// The points of change, in order. Those with a value that is not positive are omitted.
     pub places: Vec<Place>,
 }
 
@@ -116,7 +116,7 @@ impl Curve {
 }
 
 impl Place {
-    /// Whether it can be drawn: the axis goes beyond it, and must be finite too.
+    /// Whether it can be drawn: the axis extends beyond it, so its ends must be finite too.
     fn is_drawn(&self) -> bool {
         is_positive(self.value) && is_positive(self.value * 2.0 * MOST) && self.deviation.is_finite()
     }

@@ -80,7 +80,7 @@ impl Drawing {
 
     fn svg(&self, more: &str, first: &str) -> String {
         let Drawing { width, height, about, shapes } = self;
-        // The content of an image is hidden from screen readers, and so would be its links.
+        // The content of an image is hidden from screen readers, including its links.
         let role = if shapes.contains("<a ") { "group" } else { "img" };
         format!(
             "<svg {more}class=\"chart\" viewBox=\"0 0 {width} {height:.0}\" role=\"{role}\" aria-label=\"{}\">\n\
@@ -132,7 +132,7 @@ impl Drawing {
         );
     }
 
-    /// Adds a dot with a tooltip, which may lead somewhere.
+    /// Adds a dot with a tooltip and an optional link.
     pub(super) fn dot(
         &mut self,
         class: &str,
@@ -155,7 +155,7 @@ impl Drawing {
         );
     }
 
-    /// Adds a legend from `top` down, in as many lines as it needs. Returns where it ends.
+    /// Adds a legend from `top` down, in as many lines as it needs. Returns its lower end.
     pub(super) fn legend(&mut self, across: (f64, f64), top: f64, names: &[&str]) -> f64 {
         self.keys(across, top, (18.0, names), |drawing, number, (x, y)| {
             drawing.bar(&filling(number), (x, y + 2.0), (12.0, 9.0), "");
@@ -169,7 +169,7 @@ impl Drawing {
         })
     }
 
-    /// Adds names, each after a mark that leaves room for so much.
+    /// Adds names, each after a mark of the given width.
     fn keys(
         &mut self,
         (left, right): (f64, f64),

@@ -7,7 +7,7 @@ const WIDTH: f64 = 620.0;
 const LEFT: f64 = 50.0;
 const RIGHT: f64 = 604.0;
 const HEIGHT: f64 = 220.0;
-/// The highest amount is so much below the upper edge.
+/// The ratio of the upper edge to the highest amount.
 const ROOM: f64 = 1.06;
 
 /// A chart of lines with linear axes that begin at 0.
@@ -61,7 +61,7 @@ impl Lines {
 
 impl Line {
     fn drawn(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        // Scales have no room for more.
+        // Larger numbers do not fit on a scale.
         let is_drawn = |number: f64| number.is_finite() && number.abs() < 1e12;
         self.points.iter().copied().filter(move |&(x, y)| is_drawn(x) && is_drawn(y))
     }

@@ -46,7 +46,7 @@ pub struct Point {
     pub y: f64,
     /// The tooltip.
     pub text: String,
-    /// What it leads to.
+    /// Its link.
     pub link: Option<Link>,
 }
 

@@ -39,7 +39,7 @@ pub struct Step {
     pub value: f64,
     /// The tooltip.
     pub text: String,
-    /// What it leads to.
+    /// Its link.
     pub link: Option<Link>,
 }
 

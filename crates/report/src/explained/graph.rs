@@ -14,12 +14,12 @@ const MARGIN: f64 = 12.0;
 /// The angle between the hues of consecutive kernels, which keeps neighbours apart.
 const HUE_STEP: f64 = 137.5;
 
-/// Inputs and Funcs, and which of them read which.
+/// Inputs and Funcs, and their edges.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Graph {
     /// The inputs and Funcs.
     pub nodes: Vec<GraphNode>,
-    /// From the producer to the consumer, by position.
+    /// The edges from producer to consumer, by position.
     pub edges: Vec<(usize, usize)>,
 }
 
@@ -28,16 +28,16 @@ pub struct Graph {
 pub struct GraphNode {
     /// Its name.
     pub name: String,
-    /// What becomes of it.
+    /// Its role.
     pub role: Role,
 }
 
-/// What becomes of an input or Func.
+/// The role of an input or Func.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// It is given.
+    /// An input of the pipeline.
     Input,
-    /// It is computed where it is read.
+    /// It is inlined into its readers.
     Inline,
     /// A kernel computes it; numbered from 1 in launch order.
     Kernel(usize),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::html::Escaped;
 use crate::page::{Fact, facts};
 
-/// A kernel and what is predicted of it.
+/// A kernel and its predictions.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct KernelView {
     /// The stage that it computes.
@@ -16,7 +16,7 @@ pub struct KernelView {
     pub time: String,
     /// Grid, threads, memory, registers.
     pub facts: Vec<Fact>,
-    /// What limits its speed, as a sentence.
+    /// Its bottleneck, as a sentence.
     pub bottleneck: String,
     /// The same in a word or two.
     pub limited_by: String,
@@ -26,7 +26,7 @@ pub struct KernelView {
     pub memory: Vec<Part>,
     /// The loops around the blocks, outermost first.
     pub loops: Vec<String>,
-    /// What a block executes, in order.
+    /// The lines of a block, in execution order.
     pub lines: Vec<NestLine>,
     /// Its code.
     pub source: Vec<SourceLine>,
@@ -37,7 +37,7 @@ pub struct KernelView {
 /// A number with its name, drawn as a bar.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Part {
-    /// What the number is of.
+    /// The name of the number.
     pub name: String,
     /// The number.
     pub value: f64,
@@ -56,7 +56,7 @@ pub struct NestLine {
     pub how: String,
     /// Its loops, outermost first.
     pub loops: Vec<String>,
-    /// Memory, redundancy, traffic, times: whatever there is to say.
+    /// Remarks on memory, redundancy, traffic and times.
     pub remarks: Vec<String>,
 }
 

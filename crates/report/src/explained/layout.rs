@@ -7,7 +7,7 @@ const PASSING: f64 = 6.0;
 /// Rounds of ordering and of straightening.
 const ROUNDS: usize = 16;
 
-/// Where a node or a bend of an edge is.
+/// The position of a node or of a bend of an edge.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Placed {
     /// Its layer, from 0 at the top.
@@ -172,8 +172,8 @@ impl Bent {
         x.iter().map(|x| x - if first.is_finite() { first } else { 0.0 }).collect()
     }
 
-    /// Places close to the wanted ones, in order and apart from each other. They lie between those that push
-    /// only to the right and those that push only to the left.
+    /// Positions close to the wanted ones, in order and without overlaps: the mean of pushing only to the right and
+    /// pushing only to the left.
     fn apart(&self, layer: &[usize], wanted: &[f64]) -> Vec<f64> {
         let apart = |a: usize, b: usize| (self.width[layer[a]] + self.width[layer[b]]) / 2.0 + GAP;
         let (mut right, mut left) = (wanted.to_vec(), wanted.to_vec());
@@ -225,7 +225,7 @@ mod tests {
     fn odd_graphs_are_placed() {
         assert_eq!(Layout::new(&[], &[]).layers, 0);
         assert_eq!(Layout::new(&[70.0, 70.0], &[]).layers, 1);
-        // No pipeline has a cycle, but nothing may hang.
+        // No pipeline has a cycle, but the layout must terminate even then.
         assert!(Layout::new(&[70.0; 3], &[(0, 1), (1, 2), (2, 0)]).layers <= 3);
     }
 }

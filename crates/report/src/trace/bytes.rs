@@ -1,15 +1,15 @@
-//! Steps as bytes, and bytes as text.
+//! Encodes steps as bytes, and bytes as text.
 //!
-//! Numbers are written 7 bits at a time, the lowest first; the top bit of a byte says that more follow. A step is
-//! its launch, its block, its stage and the number of its touches. A touch is three times its picture plus its
-//! kind, the number of its groups of runs, the groups, and the values of a store.
+//! Numbers are written 7 bits at a time, the lowest first; the top bit of a byte says that more follow. A step is its
+//! launch, its block, its stage and the number of its touches. A touch is three times its picture plus its kind, the
+//! number of its groups of runs, the groups, and the values of a store.
 //!
-//! A group is a run, or runs of equal length at equal distances, such as the rows of a tile: twice the distance from
-//! the end of the run before, plus 1 if there are several; the length less 1; and how many there are less 2, if there
-//! are several.
+//! A group is a run, or several runs of equal length at equal distances, such as the rows of a tile: twice the distance
+//! from the end of the previous run, plus 1 for several runs; the length minus 1; and for several runs, their number
+//! minus 2.
 //!
-//! Values are packed: a byte below 128 says that one more values than it follow; another one, that the next value is
-//! repeated as often as it exceeds 126.
+//! Values are packed: a byte n below 128 is followed by n + 1 values; any other byte n says that the next value is
+//! repeated n - 126 times.
 
 use super::{Step, Touch, TouchKind};
 

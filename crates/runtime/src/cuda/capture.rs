@@ -1,4 +1,4 @@
-//! Streams that are being captured, and what the captured graphs keep alive.
+//! Streams that are being captured, and the resources that captured graphs keep alive.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -29,7 +29,7 @@ pub(crate) struct Capture {
     graph: CUgraph,
 }
 
-/// Something that a graph keeps alive.
+/// A resource that a graph keeps alive.
 pub(crate) type Kept = Arc<dyn Send + Sync>;
 
 impl Capture {
@@ -83,15 +83,15 @@ impl Capture {
     }
 }
 
-/// What destroyed graphs kept. The driver must not be called when it reports the end of a graph, so
-/// this waits for [`drop_released`].
+/// The resources of destroyed graphs. The driver must not be called when it reports the end of a graph, so they wait
+/// for [`drop_released`].
 static RELEASED: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
 fn released() -> MutexGuard<'static, Vec<Kept>> {
     RELEASED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Called by the driver for what a destroyed graph kept.
+/// The driver's callback for a resource of a destroyed graph.
 ///
 /// # Safety
 ///
@@ -102,7 +102,7 @@ unsafe extern "C" fn release(kept: *mut c_void) {
     released().push(*kept);
 }
 
-/// Drops what destroyed graphs kept.
+/// Drops the resources of destroyed graphs.
 pub(crate) fn drop_released() {
     let kept = std::mem::take(&mut *released());
     if !kept.is_empty() {

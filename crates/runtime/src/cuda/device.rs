@@ -1,4 +1,4 @@
-//! Builds a [`Device`] from what a driver reports.
+//! Builds a [`Device`] from the attributes that a driver reports.
 //!
 //! Limits are taken as reported. Rates are not reported: a device with the name of a preset gets
 //! the preset's rates; any other device gets those of the most similar architecture, scaled by its

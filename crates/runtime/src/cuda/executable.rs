@@ -41,7 +41,7 @@ impl Slot {
 ///
 /// Dropping it waits for pending runs.
 pub struct Executable {
-    /// Captured when first needed; dropped before what it refers to.
+    /// Captured on first use; dropped before the objects that it refers to.
     graph: Option<Graph>,
     kernels: Kernels,
     workspace: Workspace,
@@ -65,7 +65,7 @@ impl Executable {
     /// Sets how kernels follow each other from now on.
     pub fn set_launches(&mut self, kind: Launches) {
         self.kernels.set_launches(kind);
-        // The graph has the launches of before.
+        // The graph contains the previous launches.
         self.graph = None;
     }
 
@@ -232,8 +232,8 @@ impl Execute for Executable {
 
 impl Drop for Executable {
     fn drop(&mut self) {
-        // Every call waits, so work is pending only after a failure. The caller's capture must not be
-        // disturbed for that.
+        // Every call waits, so work is pending only after a failure. Waiting for it must not disturb the caller's
+        // capture.
         if is_capturing(self.stream()).is_ok_and(|capturing| !capturing) {
             let _ = self.stream().synchronize();
         }

@@ -1,4 +1,4 @@
-//! Failed calls of the driver, as errors.
+//! Converts failed driver calls to errors.
 
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;

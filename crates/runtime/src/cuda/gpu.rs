@@ -17,8 +17,7 @@ use crate::cuda::nvrtc::{self, Arch};
 use crate::driver::{Compiled, Driver};
 use crate::error::Error;
 
-/// One GPU with its pool of memory, and the stream that everything runs on which is not
-/// [launched](Kernels::launch) on another one.
+/// One GPU with its memory pool, and the stream of all work that is not [launched](Kernels::launch) on another one.
 ///
 /// The stream is either private or [the caller's](Gpu::on). No setting of its context is changed. In
 /// particular, cudarc's event tracking stays as it is: the context may be shared with code that

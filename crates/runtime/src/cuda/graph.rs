@@ -10,16 +10,16 @@ use crate::error::Error;
 
 /// Launches that the driver submits together, on any stream of their context.
 pub(crate) struct Graph {
-    /// Its own stream exists no more, so its functions that use one must not be called.
+    /// Its own stream no longer exists, so its functions that use one must not be called.
     graph: CudaGraph,
 }
 
 impl Graph {
-    /// Captures what `enqueue` enqueues; `None` if that is nothing.
+    /// Captures the launches that `enqueue` makes; `None` if it makes none.
     ///
-    /// The capture has a stream that nobody else knows. On a shared one it would also take in what
-    /// another thread enqueues at that moment, which would then run with this graph, perhaps on
-    /// memory that is freed by then, and not when it was asked for.
+    /// The capture uses a private stream. On a shared one it would also capture work that another thread enqueues at
+    /// that moment. That work would then run with this graph, perhaps on memory that is freed by then, and not when it
+    /// was requested.
     pub(crate) fn capture(
         context: &Arc<CudaContext>,
         enqueue: impl FnOnce(&CudaStream) -> Result<(), Error>,
@@ -43,7 +43,7 @@ impl Graph {
         unsafe { result::graph::upload(self.graph.cu_graph_exec(), stream.cu_stream()) }.doing(doing)
     }
 
-    /// Enqueues all launches on a stream. What they use must exist until they have ended.
+    /// Enqueues all launches on a stream. The resources that they use must exist until they have ended.
     pub(crate) fn launch(&self, stream: &CudaStream) -> Result<(), Error> {
         let doing = "launch the graph";
         stream.context().bind_to_thread().doing(doing)?;

@@ -31,7 +31,7 @@ pub struct Kernels {
     kind: Launches,
 }
 
-/// Code in the driver, and how it is launched.
+/// Code in the driver, and its launches.
 pub(crate) struct Loaded {
     pub(crate) program: Program,
     functions: Vec<CudaFunction>,
@@ -42,7 +42,7 @@ pub(crate) struct Loaded {
 struct Launch {
     kernel: usize,
     iterations: Vec<i32>,
-    /// Whether it follows another one, which its kernel waits for.
+    /// Whether it follows another launch, and its kernel waits for that.
     can_be_early: bool,
 }
 
@@ -271,7 +271,7 @@ impl Kernels {
         for (&position, (given, context)) in positions.iter().zip(inputs.chain(outputs)) {
             let buffer = &self.program().buffers[position];
             let (what, expected) = (buffer.name.clone(), buffer.bytes());
-            // What follows a buffer whose rows are far apart is not touched.
+            // Memory after a buffer with a pitch is not touched.
             if given < expected {
                 return Err(Error::WrongSize { what, expected, given });
             }

@@ -1,9 +1,8 @@
 //! One launch, early or plain.
 //!
-//! The blocks of a kernel that is launched early may be scheduled while the kernel before it still
-//! runs, so the time between two kernels disappears (CUDA calls this programmatic dependent
-//! launch). The kernel itself waits for the other's results, so only kernels whose code does so are
-//! launched early, and never the first of a run: it follows work of others.
+//! The blocks of a kernel that is launched early may be scheduled while the previous kernel still runs, which hides the
+//! latency of the launch (programmatic dependent launch). The kernel itself waits for the other's results, so only
+//! kernels whose code does so are launched early, and never the first of a run, which follows foreign work.
 
 use std::env::{self, VarError};
 use std::ffi::c_void;
@@ -25,8 +24,8 @@ const FIRST_ARCHITECTURE: i32 = 90;
 /// How the kernels of a program follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Launches {
-    /// A kernel's blocks may be scheduled before the kernel before it has ended, where its code
-    /// waits by itself and the device can. Other kernels are launched plainly.
+    /// A kernel's blocks may be scheduled before the previous kernel has ended, if its code waits by itself and the
+    /// device supports it. Other kernels are launched plainly.
     Early,
     /// A kernel starts when the one before it has ended.
     Plain,
@@ -56,9 +55,8 @@ impl Launches {
     }
 }
 
-/// Whether a loaded kernel waits for the one before it. Its text does so for some architectures
-/// only. What counts is the one that it was compiled for, not the device: a new device also runs
-/// code for old ones.
+/// Whether a loaded kernel waits for the previous one. Its text does so only for some architectures. The architecture
+/// that it was compiled for counts, not the device: a new device also runs code for old ones.
 pub(crate) fn waits(function: &CudaFunction, kernel: &Kernel) -> Result<bool, Error> {
     if !kernel.waits {
         return Ok(false);

@@ -17,10 +17,9 @@ use crate::error::Error;
 /// Kernels that any number of threads and streams launch at the same time, each launch with a
 /// workspace of its own.
 ///
-/// A launch takes an idle workspace: the one of an earlier launch on the same stream, or one whose
-/// last launch has ended. Only if there is none, device memory is allocated. A graph keeps the
-/// workspace of its launches; when it is destroyed, the memory returns to the pool of the
-/// [`Gpu`](crate::Gpu).
+/// A launch takes an idle workspace: that of an earlier launch on the same stream, or one whose last launch has ended.
+/// Device memory is allocated only if there is none. A graph keeps the workspace of its launches; when it is destroyed,
+/// the memory returns to the pool of the [`Gpu`](crate::Gpu).
 #[derive(Debug)]
 pub struct Launcher {
     kernels: Kernels,
@@ -28,7 +27,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Without any workspace yet.
+    /// A launcher without workspaces.
     pub fn new(kernels: Kernels) -> Launcher {
         Launcher { kernels, idle: Mutex::default() }
     }
@@ -129,7 +128,7 @@ impl Launcher {
     }
 }
 
-/// What the choice among idle workspaces depends on.
+/// The properties that decide the choice among idle workspaces.
 trait Used {
     fn home(&self) -> Home;
     fn has_finished(&self) -> bool;
@@ -145,8 +144,8 @@ impl Used for Workspace {
     }
 }
 
-/// Takes a workspace for a launch, if there is one that makes it wait for no other stream. Forgets
-/// those that belong to graphs whose capture has ended.
+/// Takes a workspace for a launch, if there is one that does not make it wait for another stream. Forgets workspaces of
+/// graphs whose capture has ended.
 fn take<W: Used>(idle: &mut Vec<W>, home: Home) -> Option<W> {
     idle.retain(|workspace| workspace.home().capture.is_none() || workspace.home() == home);
     let own = idle.iter().position(|workspace| workspace.home() == home);

@@ -36,7 +36,7 @@ pub(crate) fn functions(
     functions.collect()
 }
 
-/// One piece of code in the form that the driver takes, or what is wrong with it.
+/// One piece of code in the driver's form, or the reason why it is unusable.
 fn loadable(code: Code) -> Result<Ptx, &'static str> {
     match code {
         Code::Machine(bytes) => check_elf(&bytes).map(|()| Ptx::from_binary(bytes)),

@@ -1,9 +1,8 @@
 //! A pool of device memory.
 //!
-//! Tuning loads thousands of programs with the same buffers. Unused allocations are kept by size
-//! and reused. An allocation returns to the pool when all work on it has ended, so its next user may
-//! be on any stream. New memory is allocated in the order of the pool's stream; whoever uses an
-//! allocation on another stream orders that after the allocation.
+//! Tuning loads thousands of programs with the same buffers. Unused allocations are kept by size and reused. An
+//! allocation returns to the pool when all work on it has ended, so its next user may be on any stream. New memory is
+//! allocated in the order of the pool's stream; uses on another stream must be ordered after the allocation.
 //!
 //! Kernels get raw addresses of these allocations. cudarc's events, which would order accesses among
 //! streams, are not used.
@@ -184,7 +183,7 @@ impl Allocation {
         self.memory.stream.context()
     }
 
-    /// The size in bytes that was asked for.
+    /// The requested size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

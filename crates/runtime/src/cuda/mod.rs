@@ -1,8 +1,9 @@
 //! The driver of NVIDIA's GPUs, and its compiler.
 //!
-//! The parts of cudarc that a caller with its own stream and memory needs are here too, in the version used
-//! here: the one place where its types are named. What takes them, such as [`Gpu::on`] and [`Kernels::launch`], takes
-//! them from here; [`Stream`] and [`Elements`] stand for them where other crates pass them on.
+//! This module also re-exports the parts of cudarc that a caller with its own stream and memory needs, in the version
+//! used here. It is the one place that names cudarc's types. Functions that take them, such as [`Gpu::on`] and
+//! [`Kernels::launch`], take them from here; [`Stream`] and [`Elements`] stand for them where other crates pass them
+//! on.
 //!
 //! Unlike the rest of this crate, they panic if there is no driver. [`Gpu::devices`] checks for one
 //! without panicking.

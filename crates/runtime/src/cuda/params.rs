@@ -1,8 +1,7 @@
 //! The scalar parameters of a program in device memory.
 //!
-//! They are written word by word with commands that carry the value themselves. Therefore no host
-//! memory has to outlive the transfer, nothing waits, and everything that is enqueued keeps the
-//! values it was enqueued with.
+//! They are written word by word with commands that carry the value themselves. Therefore no host memory has to outlive
+//! the transfer, nothing waits, and enqueued work keeps the values it was enqueued with.
 
 use cudarc::driver::{CudaStream, sys};
 

@@ -53,7 +53,7 @@ impl<T: Pod + DeviceRepr> Leaked<T> {
     ///
     /// # Errors
     ///
-    /// If there is no room.
+    /// If the device lacks memory.
     pub fn new(stream: &Arc<CudaStream>, values: &[T]) -> Result<Leaked<T>, Error> {
         let doing = "copy data to the device";
         let slice = std::mem::ManuallyDrop::new(stream.clone_htod(values).doing(doing)?);

@@ -14,8 +14,8 @@ use crate::error::Error;
 
 /// Temporaries and params of one program, made by [`Kernels::workspace`](crate::Kernels::workspace).
 ///
-/// Launches that share a workspace run one after the other, also on different streams. Dropping it
-/// waits for its last launch. What a captured graph uses is kept by the graph.
+/// Launches that share a workspace run one after the other, even on different streams. Dropping it waits for its last
+/// launch. A captured graph keeps its own resources.
 pub struct Workspace {
     held: Arc<Held>,
     params: Params,
@@ -24,7 +24,7 @@ pub struct Workspace {
     home: Home,
 }
 
-/// The memory, and the code that works on it.
+/// The memory, and the code that uses it.
 struct Held {
     loaded: Arc<Loaded>,
     /// One entry per buffer of the program; `None` for inputs and outputs.
@@ -32,7 +32,7 @@ struct Held {
     params: Allocation,
 }
 
-/// Where a workspace was used last.
+/// The place of a workspace's last use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Home {
     /// The stream's handle.
@@ -113,7 +113,7 @@ impl Workspace {
         self.home = home;
         let done = action(self);
         if capture.is_none() {
-            // A part of the launches may be enqueued even if one failed.
+            // Some of the launches may be enqueued even if one failed.
             self.used.record(stream).doing("record the end of a launch")?;
         }
         done

@@ -91,8 +91,7 @@ impl Index {
         Index { slopes, period, ..self.clone() }
     }
 
-    /// The composed index: `self` is an index with which a Func reads its producer, and the Func itself
-    /// is read at `inner`.
+    /// The composed index: a Func reads its producer at `self`, and is itself read at `inner`.
     fn through(&self, inner: &AccessMap) -> Index {
         let loops = inner.loops;
         let used = || self.slopes.iter().zip(&inner.rows).filter(|(slope, _)| !is_zero(**slope));
@@ -279,9 +278,8 @@ impl AccessMap {
         Ok(AccessMap { loops: self.loops, rows: self.rows.iter().map(|row| row.scaled(factors)).collect() })
     }
 
-    /// Composes two maps for inlining: `self` is what a pure Func reads, and `inner` is where a
-    /// consumer reads the Func. The result is what the consumer reads once the Func is inlined, over
-    /// the consumer's loops.
+    /// Composes two maps for inlining: `self` is an access of a pure Func, and `inner` is an access of a consumer to
+    /// that Func. The result is the consumer's access once the Func is inlined, over the consumer's loops.
     pub fn compose(&self, inner: &AccessMap) -> Result<AccessMap, MapError> {
         if self.loops != inner.rows.len() {
             return Err(MapError::Compose { loops: self.loops, dimensions: inner.rows.len() });
@@ -372,8 +370,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// The load of a consumer through an inlined Func: `self` is what the Func reads, `inner` is where
-    /// the consumer reads the Func.
+    /// The load of a consumer through an inlined Func: the Func reads at `self`, and the consumer reads the Func at
+    /// `inner`.
     pub fn compose(&self, inner: &Load) -> Result<Load, MapError> {
         Ok(Load { map: self.map.compose(&inner.map)?, count: self.count.saturating_mul(inner.count) })
     }

@@ -119,7 +119,7 @@ impl<'a> Derivatives<'a> {
         }
     }
 
-    /// The motion of a function about which we know only its operands.
+    /// The motion of a function of which only the operands are known.
     fn opaque(&self, args: &[&Form]) -> Motion {
         let slope = |column: usize| {
             let still = args.iter().all(|arg| is_zero(arg.motion.slopes[column]));
@@ -214,7 +214,7 @@ impl Motion {
         Motion { slopes: SmallVec::from_elem(None, loops), ..Motion::fixed(0) }
     }
 
-    /// Limited by bounds. This only matters if some known slope is nonzero.
+    /// Clamped by bounds. This only matters if some known slope is nonzero.
     fn held(self) -> Motion {
         let moves = self.slopes.iter().flatten().any(|slope| !slope.is_zero());
         Motion { clamped: self.clamped || moves, ..self }

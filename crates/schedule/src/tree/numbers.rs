@@ -1,4 +1,4 @@
-//! Decisions that are one number or one word each.
+//! Decisions that are a single number or word.
 //!
 //! Each such decision is one field of a struct, and the name of the field is its keyword unless another word is given. The
 //! text form, hashes, `explain`, coverage and the reducer are all driven by these fields.
@@ -19,7 +19,7 @@ trait Field: Copy {
     /// The number; 1 for a flag that is set.
     fn number(self) -> Option<NonZeroU32>;
 
-    /// The keyword with what follows it, if the field is set.
+    /// The keyword with its argument, if the field is set.
     fn text(self, word: &str) -> Option<String>;
 
     fn setting(&mut self) -> Setting<'_>;
@@ -105,8 +105,8 @@ macro_rules! numbers {
 numbers! {
     /// The numbers that the line of a kernel can set; `None` if not set.
     KernelNumbers {
-        /// The number of blocks that an SM must be able to hold at once, as far as their threads and shared
-        /// memory allow. The kernel compiler limits the registers per thread accordingly.
+        /// The occupancy that a kernel asks for: the number of blocks that an SM must be able to hold at once, if their
+        /// threads and shared memory fit. The kernel compiler limits the registers per thread accordingly.
         blocks: Option<NonZeroU32>,
     }
 }
@@ -114,31 +114,30 @@ numbers! {
 numbers! {
     /// The numbers and flags that the line of a stage or staged input can set.
     NestNumbers {
-        /// The distance between the rows of an array in shared memory, in elements. Rows that are longer
-        /// are not padded. Rows that start in different banks can be read by column without bank conflicts.
+        /// The pitch of an array in shared memory: the distance between its rows, in elements. Longer rows are not
+        /// padded. Rows that start in different banks can be read by column without bank conflicts.
         pitch: Option<NonZeroU32>,
-        /// Whether each point is updated by one atomic operation on memory, so that threads and blocks can
-        /// share reduction variables whose values meet at one point.
+        /// Whether each point is updated by one atomic operation on memory, so that threads and blocks can share
+        /// reduction variables whose values meet at one point.
         atomic: bool,
-        /// Whether the rounds in which all threads move on to their next points are unrolled like the points of a round,
-        /// and inside the reduction. A thread then has groups of adjacent points, and those of the other threads lie
-        /// between them.
+        /// Unrolls the rounds of a thread inside the reduction (virtual threads in TVM). A thread then has groups of
+        /// adjacent points, interleaved with those of other threads.
         interleave: bool,
-        /// How many slices of a copy in shared memory exist at once: while the threads work on one iteration of the loop around
-        /// it, asynchronous copies for the next ones are under way. A loop has as many as the smallest number of its copies
-        /// says, and no more than it has iterations.
+        /// The depth of a software pipeline: how many slices of a copy exist in shared memory at once. While the
+        /// threads work on one iteration of the loop around it, asynchronous copies for the next iterations are in
+        /// flight. A loop has the smallest depth of its copies, and at most as many slices as iterations.
         depth = "async": Option<NonZeroU32>,
-        /// Whether an array in shared memory lies in memory along its last dimension first and along its first one last. What
-        /// a thread reads along the last dimension is then adjacent, and is read several elements at a time.
+        /// Whether an array in shared memory is transposed: its last dimension is adjacent in memory. A thread then
+        /// reads along the last dimension by vector loads.
         transpose: bool,
-        /// Whether a thread accesses buffers several elements at a time: up to 16 bytes that are adjacent in its unrolled points
-        /// along the innermost loop, where they start at a multiple of their number. Other accesses stay as they are.
+        /// Whether a thread accesses buffers by vector loads and stores of up to 16 bytes: its unrolled points along
+        /// the innermost loop, where they are adjacent and aligned. Other accesses stay scalar.
         vector: bool,
-        /// Whether the threads of a warp, a row of 32 along the first dimension of the threads, share the Funcs in their registers:
-        /// each computes its own part, and gets what it needs of the others by shuffles.
+        /// Whether the threads of a warp, a row of 32 along the first dimension of the threads, share the Funcs in
+        /// their registers: each computes its own part, and reads the parts of the others by shuffles.
         lanes: bool,
-        /// Whether a thread computes its points row by row, along the first of its serial loops, and what it has in registers
-        /// just before the row that needs it first.
+        /// Whether a thread computes its points row by row, along the first of its serial loops, with a sliding window
+        /// of the Funcs in its registers: each row of these is computed just before the first row that needs it.
         slide: bool,
     }
 }

@@ -1,6 +1,6 @@
 //! Factors of extents: tiles inside tiles, and extents that are rounded up so that they have factors.
 
-/// Extents are rounded up to multiples of this, unless less will do.
+/// Extents are rounded up to multiples of this, unless a smaller rounding suffices.
 const LANES: u64 = 32;
 
 /// Odd factors of extents that are not rounded up further.
@@ -21,11 +21,11 @@ pub(super) fn padded(extent: u64) -> u64 {
     ODD.iter().map(round).fold(lanes, u64::min)
 }
 
-/// What the factors of an extent multiply to: the extent itself or, with padding, somewhat more, so that tiles of the
+/// The product of the factors of an extent: the extent itself or, with padding, a larger number, so that tiles of the
 /// wanted sizes fit.
 ///
-/// It is at most a quarter larger, unless the tiles themselves go beyond that, and less than twice the extent, so that one
-/// tile has everything only if it is the whole product. If nothing fits exactly, it is what it would be for any tiles.
+/// It is at most a quarter larger, unless the tiles themselves exceed that, and less than twice the extent, so that
+/// only the whole product covers the extent with one tile. If nothing fits exactly, it is the product for any tiles.
 pub(super) fn product(extent: u64, wanted: &[Option<u64>], padding: bool) -> u64 {
     if !padding {
         return extent;

@@ -1,4 +1,4 @@
-//! Finds what can be open in a kernel.
+//! Finds the axes of a kernel.
 
 use warploom_lang::InputId;
 use warploom_lang::ir::{copy_name, stage_name};
@@ -65,7 +65,7 @@ impl Finder<'_> {
             followers: self.followers(kernel),
         };
         for (knob, axis) in found.knobs.into_iter().zip(found.axes) {
-            // A knob that the kernel itself is not on would have no start.
+            // A knob on which the kernel itself has no position would have no start.
             if let Some(at) = knob.read(kernel, &found.sizes) {
                 template.start.push(at);
                 template.knobs.push(knob);
@@ -117,7 +117,7 @@ impl Finder<'_> {
 }
 
 impl Found<'_> {
-    /// What the kernel computes in the end.
+    /// The item whose stage the kernel stores.
     fn own(&self) -> Item {
         self.kernel.stage.into()
     }
@@ -326,14 +326,14 @@ impl Found<'_> {
         if share.position(&nest.mapping, extents).is_none() {
             share.entries.insert(0, found.clone());
         }
-        // Tiles that cannot be adapted, even to where they are, stay as they are, and others are not chosen.
+        // Tiles that cannot be adapted, even to their own place, stay as they are, and others are not offered.
         if share.position(&nest.mapping, extents).is_none() {
             (share.facts, share.entries) = (None, vec![found.clone()]);
         }
         share
     }
 
-    /// The arrays with rows in shared memory. The first nest of an array says how far apart these are.
+    /// The arrays with rows in shared memory. The first nest of an array gives the pitch of its rows.
     fn pads(&mut self) {
         let mut seen = Vec::new();
         for nest in self.kernel.nests().filter(|nest| nest.storage.is_shared()).collect::<Vec<&Nest>>() {

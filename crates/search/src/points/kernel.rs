@@ -15,7 +15,7 @@ use crate::points::sizes::Sizes;
 use crate::points::skeleton::without_copies;
 use crate::space::{Span, StageFacts};
 
-/// What a kernel is part of.
+/// The surroundings of a kernel.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub problem: &'a Problem,
@@ -29,13 +29,13 @@ pub(super) struct KernelTemplate {
     pub around: Vec<ReductionTile>,
     /// The kernel that the template was made from.
     pub origin: Kernel,
-    /// What the kernel is built to at its own place on all axes. Private nests may follow their readers in another way than
-    /// they did, for example with serial loops in another order.
+    /// The kernel that is built at the origin. Its private nests may follow their readers in another way than in
+    /// `origin`, for example with serial loops in another order.
     pub usual: Kernel,
     pub knobs: Vec<Knob>,
     /// The axis of each knob.
     pub axes: Vec<Axis>,
-    /// Where the kernel itself is.
+    /// The position of the kernel itself.
     pub start: Vec<Coordinate>,
     /// Its private nests, the last one first.
     pub followers: Vec<Follower>,
@@ -53,7 +53,7 @@ pub(super) struct Follower {
 }
 
 impl KernelTemplate {
-    /// The kernel at a place on all axes. What is built like the original kernel is the original kernel.
+    /// The kernel at a place on all axes. A kernel that is built like the original one is replaced by the original.
     pub fn kernel(&self, context: Context<'_>, at: &[Coordinate]) -> Kernel {
         if at == self.start {
             return self.origin.clone();
@@ -62,7 +62,7 @@ impl KernelTemplate {
         if built == self.usual { self.origin.clone() } else { built }
     }
 
-    /// Where a kernel with the same skeleton is, or the nearest place. `None` if it is nowhere.
+    /// The place of a kernel with the same skeleton, or the nearest place. `None` if it has none.
     pub fn read(&self, context: Context<'_>, kernel: &Kernel) -> Option<Vec<Coordinate>> {
         let needs =
             |nest: &Nest| nest.numbers.pitch.is_some() || nest.storage.is_shared() && !nest.mapping.is_flat();
@@ -101,7 +101,7 @@ impl Follower {
         let reductions = own.serial.iter().filter(|tile| is_reduction(tile)).copied();
         let mut followed = following(&self.facts, leader, &self.along, &reductions.collect::<Vec<Tile>>());
         followed.serial.extend(&self.kept);
-        // A dimension that the leader reduces is listed twice: first as what it reduces at a time, then as a whole.
+        // A dimension that the leader reduces is listed twice: first in steps, then whole.
         let all = followed.serial.clone();
         let is_last = |number: usize| all[number + 1..].iter().all(|later| later.dim != all[number].dim);
         followed.serial =
@@ -113,8 +113,8 @@ impl Follower {
     }
 }
 
-/// The knobs of a kernel at a place. Factors that are those of the original kernel stand for its own sizes, in its own
-/// notation, also if these are no factors.
+/// The knobs of a kernel at a place. Factors equal to those of the original kernel stand for its own sizes, in its own
+/// notation, even if these are not factors.
 struct Values<'a> {
     knobs: &'a [Knob],
     at: &'a [Coordinate],
@@ -142,9 +142,9 @@ impl Tiles {
         Tiles { extent: span.extent.unsigned_abs(), block, threads, serial }
     }
 
-    /// The size in a list, in which the original kernel had `found`. `None` if it is not listed.
+    /// The size in a list, for which the original kernel had `found`. `None` if it is not listed.
     fn size(&self, list: List, found: Option<Size>) -> Option<Size> {
-        // One thread, or a flat loop, has everything along the loop.
+        // One thread, or a flat loop, covers the whole loop.
         let is_whole = self.serial == self.block && self.block >= self.extent;
         match list {
             List::Block if self.block >= self.extent && found.is_none_or(|size| size == Size::All) => found,
@@ -236,8 +236,8 @@ impl<'a> Values<'a> {
         found.unwrap_or_default()
     }
 
-    /// Sets the parts of reduction variables: the sizes of loops over the block, and what threads of private nests write
-    /// out.
+    /// Sets the parts of reduction variables: the sizes of loops over the block, and the values that threads of private
+    /// nests unroll.
     fn reduce(&self, kernel: &mut Kernel) {
         for (knob, slots) in self.changed() {
             let Knob::Reduction(reduction) = knob else { continue };
@@ -256,7 +256,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Sets whether points interleave. Those that are not unrolled cannot.
+    /// Sets whether tiles interleave. Tiles that are not unrolled cannot.
     fn interleave(&self, kernel: &mut Kernel) {
         for (knob, position) in self.positions() {
             let Knob::Interleave(items) = knob else { continue };
@@ -266,7 +266,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Sets the blocks that an SM must hold.
+    /// Sets the blocks that must fit on an SM.
     fn hold(&self, kernel: &mut Kernel) {
         for (knob, position) in self.positions() {
             if let Knob::Blocks(values) = knob {
@@ -290,7 +290,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Makes all shared nests flat and dense. Returns whether some must be set by the sizes at their place.
+    /// Makes all shared nests flat and dense. Returns whether some mappings depend on the sizes at their place.
     fn shares_by_sizes(&self, kernel: &mut Kernel) -> bool {
         let mut some = false;
         for (knob, position) in self.positions() {
@@ -332,7 +332,7 @@ fn is_reduction(tile: &Tile) -> bool {
     matches!(tile.dim, LoopKind::Reduction(_))
 }
 
-/// A number that is set if it is positive.
+/// A number that is set only if it is positive.
 fn number(value: Option<i64>) -> Option<NonZeroU32> {
     value.and_then(|value| u32::try_from(value).ok()).and_then(NonZeroU32::new)
 }

@@ -1,4 +1,4 @@
-//! The knobs of a kernel: what each axis of a template sets in it, and where it stands in a given kernel.
+//! The knobs of a kernel: what each axis of a template sets in it, and the position of a given kernel on it.
 
 use warploom_lang::InputId;
 use warploom_schedule::{
@@ -23,9 +23,9 @@ pub(super) enum Knob {
     Reduction(Reduction),
     /// Whether the serial loops of a nest are unrolled.
     Unroll(Item),
-    /// Whether the points of all these nests interleave, where they are unrolled.
+    /// Whether the tiles of all these nests interleave, if they are unrolled.
     Interleave(Vec<Item>),
-    /// Blocks that an SM must hold; 0 if not set.
+    /// Blocks that must fit on an SM; 0 if not set.
     Blocks(Vec<i64>),
     /// Where an input is copied to shared memory.
     Copy(Copy),
@@ -55,7 +55,7 @@ impl List {
     }
 }
 
-/// A reduction variable that no blocks or threads share.
+/// A reduction variable that is not shared among blocks or threads.
 #[derive(Debug)]
 pub(super) struct Reduction {
     pub stage: StageRef,
@@ -65,7 +65,7 @@ pub(super) struct Reduction {
     pub over: bool,
     /// Whether threads can write out parts of it.
     pub written: bool,
-    /// Whether what threads write out is all that the loop over the block leaves.
+    /// Whether threads unroll all values that the loop over the block leaves.
     pub whole: bool,
 }
 
@@ -94,7 +94,7 @@ impl Reduction {
         }
     }
 
-    /// The values per iteration over the block, and those that threads write out; `None` if there are none.
+    /// The values per iteration over the block, and the values that threads unroll; `None` if there are none.
     pub fn sizes(&self, slots: &[u64]) -> (Option<Size>, Option<Size>) {
         let sizes = tiles(slots);
         let (first, last) = (sizes.first().copied().unwrap_or(1), sizes.last().copied().unwrap_or(1));
@@ -103,7 +103,7 @@ impl Reduction {
         (self.over.then(|| size(first)), (self.written && last > 1).then_some(written))
     }
 
-    /// Sets what threads write out in a list of serial loops: where it was, or inside the variables that are further out.
+    /// Sets the unrolled values in a list of serial loops: at their old place, or inside the variables further out.
     pub fn write_out(&self, serial: &mut Vec<Tile>, written: Option<Size>) {
         let outer = |tile: &&Tile| matches!(tile.dim, LoopKind::Reduction(var) if var > self.var);
         let end = serial.iter().take_while(outer).count();
@@ -119,12 +119,12 @@ pub(super) struct Copy {
     pub input: InputId,
     /// The nests that read it.
     pub readers: Vec<Item>,
-    /// How many loops over the block are around each place where it can be copied.
+    /// The number of loops over the block around each place of a copy.
     pub depths: Vec<usize>,
 }
 
 impl Copy {
-    /// The position of the place of its copy in a kernel, after 0 for none. `None` if it is elsewhere.
+    /// The position of the place of its copy in a kernel, 0 for no copy. `None` if it is elsewhere.
     pub fn place(&self, kernel: &Kernel) -> Option<usize> {
         let Some(number) = kernel.nests().position(|nest| nest.item == Item::Input(self.input)) else {
             return Some(0);
@@ -170,7 +170,7 @@ impl Share {
     }
 }
 
-/// Tiles with the same threads for other extents. They are unrolled unless they were explicitly not.
+/// Tiles with the same threads for other extents. They are unrolled unless the original tiles were explicitly not.
 fn adapted(facts: &StageFacts, tiles: &ThreadTiles, extents: &[i64]) -> Option<ThreadTiles> {
     let unroll = tiles.unroll || tiles.serial.is_empty();
     let fitted = refitted(facts, &Limits::default(), tiles, extents)?;
@@ -190,7 +190,7 @@ pub(super) fn size(size: u64) -> Size {
 }
 
 impl Knob {
-    /// Where a kernel is on the axis, or the nearest place for factors. `None` if it is nowhere on it.
+    /// The position of a kernel on the axis, or the nearest one for factors. `None` if it has none.
     pub fn read(&self, kernel: &Kernel, sizes: &Sizes) -> Option<Coordinate> {
         let found = match self {
             Knob::Tile { span, product, rounds } => {
@@ -226,8 +226,8 @@ impl Knob {
     }
 }
 
-/// The tiles of a loop of a kernel's own stage, outermost first: of a block, of all threads at once if they may have several
-/// rounds, of a thread.
+/// The tiles of a loop of a kernel's own stage, outermost first: of a block, of one round of all threads (if several
+/// rounds are allowed), of a thread.
 pub(super) fn wanted(kernel: &Kernel, span: Span, rounds: bool) -> Vec<Option<u64>> {
     let of = |list: List| list.of(kernel).iter().find(|tile| tile.dim == span.dim).map(|tile| tile.size);
     let block = of(List::Block).and_then(given);
@@ -257,7 +257,7 @@ pub(super) fn wanted(kernel: &Kernel, span: Span, rounds: bool) -> Vec<Option<u6
     if rounds { vec![block, all, thread] } else { vec![block, thread] }
 }
 
-/// Whether the points of some nests interleave. `None` if they do in one and not in another.
+/// Whether the tiles of some nests interleave. `None` if only some of them do.
 fn interleaves(kernel: &Kernel, items: &[Item]) -> Option<bool> {
     let unrolled = kernel.nests().filter(|nest| items.contains(&nest.item) && nest.mapping.unrolls());
     let mut flags = unrolled.map(|nest| nest.numbers.interleave);
@@ -265,7 +265,7 @@ fn interleaves(kernel: &Kernel, items: &[Item]) -> Option<bool> {
     flags.all(|flag| flag == first).then_some(first)
 }
 
-/// The order of members in a list. Those that are not in it come last, in their usual order.
+/// The order of members in a list. Members that are not in it come last, in their usual order.
 fn order(list: &[Tile], members: &[LoopKind]) -> Coordinate {
     let listed = list.iter().filter_map(|tile| members.iter().position(|member| *member == tile.dim));
     let mut order: Vec<usize> = listed.collect();

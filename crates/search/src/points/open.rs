@@ -1,6 +1,7 @@
-//! What a space leaves open.
+//! The axes that a space leaves open.
 
-/// What the points of a space may differ in. The tiles of kernels and of their reductions are always open.
+/// The properties in which the points of a space may differ. The tiles of kernels and of their reductions are always
+/// open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Open {
     /// Whether extents are rounded up so that they have factors. Otherwise tiles divide extents.
@@ -8,18 +9,18 @@ pub struct Open {
     /// Whether the threads of a block may have several rounds over its points. Otherwise a tile of a block has as many points
     /// as its threads have.
     pub rounds: bool,
-    /// Whether a thread may run a reduction inside a loop over the block in parts, each written out. Otherwise it writes
-    /// out all of an iteration.
+    /// Whether a thread may run a reduction inside a loop over the block in parts, each unrolled. Otherwise it unrolls
+    /// a whole iteration.
     pub parts: bool,
     /// Whether the order of loops over blocks, threads and in a thread is open.
     pub orders: bool,
-    /// Whether everything else is open: what is unrolled and interleaves, blocks per SM, how threads share other stages, copies of inputs
-    /// and the pitch of their rows.
+    /// Whether everything else is open: unrolling, interleaving, blocks per SM, how threads share other stages, copies
+    /// of inputs and the pitch of their rows.
     pub rest: bool,
 }
 
 impl Open {
-    /// All that a template can leave open.
+    /// Everything that a template can leave open.
     pub const ALL: Open = Open { padding: true, rounds: true, parts: true, orders: true, rest: true };
 
     /// Tiles alone, whose sizes divide extents: four factors for each dimension and two for a reduction.

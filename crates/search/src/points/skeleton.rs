@@ -1,4 +1,4 @@
-//! What is left of a schedule without its numbers.
+//! A schedule reduced to its structure.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use warploom_schedule::{
 
 use crate::points::knob::List;
 
-/// A schedule without sizes, orders, copies of inputs, and anything else that the points of one template differ in.
+/// A schedule without sizes, orders, copies of inputs, and everything else in which the points of one template differ.
 #[derive(Debug)]
 pub(super) struct Skeleton {
     bare: Schedule,

@@ -15,8 +15,8 @@ use crate::points::knob::Knob;
 use crate::points::skeleton::Skeleton;
 use crate::space::Space;
 
-/// The most nodes of a kernel that is given to the kernel compiler, unless the original schedule has more. A kernel of
-/// matrices that writes out 4096 products has 50 thousand.
+/// The most nodes of a kernel that is given to the kernel compiler, unless the original schedule has more. A matrix
+/// kernel that unrolls 4096 products has 50 thousand.
 const MOST_NODES: u64 = 65_536;
 
 /// Why there is no template of a schedule.
@@ -31,7 +31,7 @@ pub enum TemplateError {
     /// An axis was named that the template does not have.
     #[error("the template has no axis `{name}`; there are {known}")]
     NoAxis {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The axes that it has.
         known: String,
@@ -60,13 +60,14 @@ pub enum Refusal {
     },
 }
 
-/// A schedule without its numbers: axes for what was found in it, and schedules for points on these.
+/// A schedule without its numbers: axes for the numbers that were found in it, and schedules for the points on these
+/// axes.
 ///
 /// The rewrites of a pipeline, inlined Funcs, kernels, nests with their storage, and loops around kernels and over blocks
 /// are as in the schedule that it was made from.
 #[derive(Debug)]
 pub struct Template {
-    /// Of the rewritten pipeline.
+    /// The problem of the rewritten pipeline.
     problem: Problem,
     origin: Schedule,
     skeleton: Skeleton,
@@ -78,7 +79,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// The template of a legal schedule, and of all schedules that differ from it in numbers.
+    /// The template of a legal schedule, and of all schedules that differ from it only in numbers.
     ///
     /// # Errors
     /// If the schedule is not legal.
@@ -103,8 +104,8 @@ impl Template {
         Ok(Template { problem, origin, skeleton, kernels, axes, knobs, most_nodes })
     }
 
-    /// The same template with some of its axes alone. On all others its points are where the schedule is that it was made
-    /// from.
+    /// The same template with only the named axes. On all other axes, its points have the values of the original
+    /// schedule.
     ///
     /// # Errors
     /// If it has no axis of a name.
@@ -135,19 +136,19 @@ impl Template {
         &self.origin
     }
 
-    /// The place of that schedule on all axes. Where its numbers are no factors, it is the nearest place, which stands for
-    /// the schedule itself.
+    /// The position of that schedule on all axes. Numbers that are not factors have the nearest position, which stands
+    /// for the schedule itself.
     pub fn start(&self) -> Vec<Coordinate> {
         self.knobs.iter().map(|(kernel, knob)| self.kernels[*kernel].start[*knob].clone()).collect()
     }
 
-    /// Whether a schedule has the same structure. Reduction variables that blocks or threads share here may run in each
-    /// thread there.
+    /// Whether a schedule has the same structure. Reduction variables that blocks or threads share in this template may
+    /// run in each thread of the schedule.
     pub fn is_of(&self, schedule: &Schedule) -> bool {
         self.skeleton.covers(&Skeleton::new(schedule))
     }
 
-    /// The place of a schedule. `None` if it has another structure, or numbers or a notation that no place gives.
+    /// The place of a schedule. `None` if it has another structure, or numbers or a notation that no place produces.
     pub fn place(&self, schedule: &Schedule) -> Option<Vec<Coordinate>> {
         if !self.is_of(schedule) {
             return None;

@@ -1,4 +1,4 @@
-//! Funcs of constants as tables, and what folds with them.
+//! Constant tables for Funcs of constants, and expansion of their readers.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,11 @@ use warploom_plan::Problem;
 
 use crate::rewrites::List;
 
-/// With more Funcs of constants than this, a pipeline computes something with them, and each rewrite takes a pass over all Funcs.
+/// A pipeline with more Funcs of constants than this computes with them rather than looking them up, and each rewrite
+/// takes a pass over all Funcs.
 const MOST_TABLES: usize = 32;
 
-/// The problem with its Funcs of constants as tables, and once more with the reductions that read tables written out; nothing
+/// The problem with its Funcs of constants as tables, and the same with the reductions that read tables expanded; empty
 /// if there are no such Funcs.
 pub(super) fn folded(problem: &Problem) -> Vec<Problem> {
     let tabulated = tabulated(problem.pipeline());
@@ -58,7 +59,7 @@ fn of_constants(pipeline: &Pipeline) -> BTreeSet<FuncId> {
     found
 }
 
-/// With Funcs for the slices of updates that run from slice to slice; pure ones where possible.
+/// Unrolls updates that run from slice to slice into one Func per slice; pure ones where possible.
 fn sliced(pipeline: Pipeline) -> Pipeline {
     let last = |func: &FuncDecl| {
         let number = func.stages.len() - 1;
@@ -76,7 +77,7 @@ fn sliced(pipeline: Pipeline) -> Pipeline {
     after(pipeline, gathered)
 }
 
-/// With the reductions written out that read tables, also through pure Funcs.
+/// Expands the reductions that read tables, also through pure Funcs.
 fn expanded(pipeline: Pipeline) -> Pipeline {
     let mut reading: BTreeSet<FuncId> = BTreeSet::new();
     for (id, func) in pipeline.funcs().iter() {

@@ -1,4 +1,4 @@
-//! Sums over boxes of neighbours as two passes, which have fewer products.
+//! Separable stencils: sums over boxes of neighbours as two passes, which have fewer products.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::rewrites::List;
 /// The fewest points of a box for which two passes have fewer products: 2 x 3.
 const FEWEST: usize = 6;
 
-/// A pipeline with more such sums stays as it is: every rewrite copies all of it.
+/// A pipeline with more such sums is not rewritten: every rewrite copies the whole pipeline.
 const MOST: usize = 64;
 
-/// The problem with every sum separated that can be, along the first dimension possible; `None` if there is none.
+/// The problem with every separable sum in two passes, along the first possible dimension; `None` if there is none.
 pub(super) fn separated(problem: &Problem) -> Option<Problem> {
     let pipeline = problem.pipeline();
     let large: Vec<&FuncDecl> =
@@ -25,7 +25,7 @@ pub(super) fn separated(problem: &Problem) -> Option<Problem> {
     }
     let mut list = List { pipeline: pipeline.clone() };
     for FuncDecl { name, dims, .. } in large {
-        // What is left of a box of three dimensions is one of two.
+        // A separated box of three dimensions leaves a box of two.
         let mut left = dims.len();
         for dim in dims {
             let separate = Rewrite::Separate { func: name.clone(), dim: dim.clone() };
@@ -38,7 +38,7 @@ pub(super) fn separated(problem: &Problem) -> Option<Problem> {
     is_new.then(|| problem.of_rewritten(&list.pipeline).ok())?
 }
 
-/// Whether a Func reads something at so many points that two passes may pay, so that others cost no attempt.
+/// Whether a Func reads one source at enough points for two passes to pay; others are not tried.
 fn may_sum_a_box(pipeline: &Pipeline, func: &FuncDecl) -> bool {
     let exprs = pipeline.exprs();
     let sums_over_domain = func.stages.iter().any(|stage| stage.domain.len() >= 2);

@@ -6,7 +6,7 @@ use crate::net::{Net, Optimiser};
 use crate::space::{self, Point, Space};
 use std::collections::BTreeMap;
 
-/// A step and what it brought.
+/// A step and its result.
 #[derive(Clone)]
 pub(super) struct Move {
     pub from: Point,
@@ -22,7 +22,7 @@ pub(super) struct Learner {
     nets: BTreeMap<u16, Nets>,
 }
 
-/// The network that is trained, and the one that says what comes after a step, which is copied from it after training.
+/// The trained network, and a copy that estimates the values after a step; it is updated after training.
 struct Nets {
     online: Net,
     target: Net,
@@ -72,7 +72,7 @@ impl Learner {
         }
     }
 
-    /// What a step teaches: its reward, and the discounted value of the best direction after it.
+    /// The target of a step: its reward, plus the discounted value of the best direction after it.
     fn lesson(&mut self, space: &dyn Space, number: usize, draw: &mut Draw) -> Lesson {
         let Move { from, direction, to, reward } = self.moves[number].clone();
         let next = self.nets(space, to.template, draw).target.output(&space::inputs(space, &to));

@@ -1,6 +1,6 @@
-//! How networks change along a gradient.
+//! Update rules for networks.
 
-/// A rule for steps along a gradient, with what it remembers of earlier ones.
+/// An update rule along a gradient, with its state.
 #[derive(Clone, Debug)]
 pub struct Optimiser {
     rule: Rule,
@@ -12,7 +12,7 @@ pub struct Optimiser {
 
 #[derive(Clone, Debug)]
 enum Rule {
-    /// What is left of the starting zeros in both means.
+    /// The remaining share of the initial zeros in both means.
     Adam {
         first_left: f32,
         squares_left: f32,
@@ -35,7 +35,7 @@ impl Optimiser {
         Optimiser { rule, rate, first: Vec::new(), squares: Vec::new() }
     }
 
-    /// Changes the values of a network, always the same one.
+    /// Updates the values of a network, always the same one.
     pub fn step(&mut self, values: &mut [f32], gradient: &[f32]) {
         self.first.resize(values.len(), 0.0);
         self.squares.resize(values.len(), 0.0);

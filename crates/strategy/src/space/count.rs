@@ -1,4 +1,4 @@
-//! How many values an axis has, and which one has a given number.
+//! Enumeration of the values of an axis.
 
 use super::{Axis, Coordinate, Point, Space};
 
@@ -24,13 +24,13 @@ pub(crate) fn primes(product: u64) -> Vec<(u64, u32)> {
     found
 }
 
-/// In how many ways `things` alike go into `boxes`.
+/// The number of ways to put `things` identical things into `boxes` boxes.
 fn ways(things: u32, boxes: usize) -> u128 {
     let Some(bars) = boxes.checked_sub(1) else { return u128::from(things == 0) };
     (1..=bars as u128).fold(1u128, |sum, n| sum.saturating_mul(u128::from(things) + n) / n)
 }
 
-/// Puts `things` into boxes: the way that has number `index`.
+/// The way with number `index` to put `things` into boxes.
 fn fill(mut things: u32, boxes: usize, mut index: u128) -> Vec<u32> {
     let mut filled = Vec::with_capacity(boxes);
     for rest in (0..boxes).rev() {
@@ -56,7 +56,7 @@ impl Axis {
         }
     }
 
-    /// How many values there are; [`u128::MAX`] if more than that.
+    /// The number of values; saturates at [`u128::MAX`].
     pub fn count(&self) -> u128 {
         match self {
             Axis::Factors { product, slots, .. } => {
@@ -115,12 +115,12 @@ impl Axis {
     }
 }
 
-/// How many points a template has; [`u128::MAX`] if more than that.
+/// The number of points of a template; saturates at [`u128::MAX`].
 pub fn template_size(space: &dyn Space, template: u16) -> u128 {
     space.axes(template).iter().fold(1, |n: u128, axis| n.saturating_mul(axis.count()))
 }
 
-/// How many points there are in all templates, legal or not.
+/// The number of points in all templates, legal or not.
 pub fn size(space: &dyn Space) -> u128 {
     (0..space.templates()).fold(0, |n: u128, t| n.saturating_add(template_size(space, t as u16)))
 }

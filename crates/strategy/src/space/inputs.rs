@@ -4,7 +4,7 @@ use super::{Axis, Coordinate, Point, Space};
 use crate::maths;
 
 /// The numbers that describe a point to a network; points of one template have the same number of them. Factors become
-/// `log2(factor) / log2(product)`, numbers their position from 0 to 1, choices and orders are one-hot.
+/// `log2(factor) / log2(product)`, numbers their position from 0 to 1; choices and orders are one-hot.
 pub fn inputs(space: &dyn Space, point: &Point) -> Vec<f32> {
     let mut numbers = Vec::new();
     for (axis, coordinate) in space.axes(point.template).iter().zip(&point.at) {

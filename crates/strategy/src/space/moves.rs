@@ -3,21 +3,21 @@
 use super::count::primes;
 use super::{Axis, Coordinate, Point, Space};
 
-/// Which points are neighbours. The sets differ in how factors move; orders are the same in all: any two things swap.
+/// A definition of neighbours. They differ in how factors move; orders are the same in all: any two things swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moves {
     /// OpEvo's: one prime moves from a slot to another, numbers go up or down by one, any other choice is a neighbour.
     Prime,
-    /// Those of G-BFS and N-A2C: a slot is halved and another doubled. The papers have sizes that are powers of two
-    /// and no other. Here the smallest prime of the slot that gives moves: an even slot gives a 2, a slot of 15 a 3.
-    /// So every factorisation can be reached. The other axes move as OpEvo's.
+    /// Those of G-BFS and N-A2C: a slot is halved and another doubled. The papers have only sizes that are powers of
+    /// two. Here the smallest prime of the source slot moves: an even slot gives a 2, a slot of 15 a 3. So every
+    /// factorisation can be reached. The other axes move as OpEvo's.
     Double,
-    /// FlexTensor's: a slot rises to the next divisor of its product with another one, which follows. Numbers and
-    /// choices go one up or down, and from the last to the first.
+    /// FlexTensor's: a slot rises to the next divisor of its product with another one, which takes the rest. Numbers
+    /// and choices go one up or down, cyclically.
     Divisor,
 }
 
-/// A way to go, the same for all points of a template.
+/// A direction, the same for all points of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// A step on one axis.
@@ -40,10 +40,10 @@ pub enum Step {
         from: usize,
         /// The slot that is multiplied by it.
         to: usize,
-        /// The prime; 0 stands for the smallest one of the slot that gives.
+        /// The prime; 0 stands for the smallest prime of the source slot.
         prime: u64,
     },
-    /// A slot becomes the next larger divisor of its product with another one, which becomes the rest.
+    /// A slot becomes the next larger divisor of its product with another one, which takes the rest.
     Divisor {
         /// The slot that falls.
         from: usize,
@@ -56,17 +56,17 @@ pub enum Step {
     Up,
     /// The next smaller number, if any.
     Down,
-    /// The next number or choice; after the last comes the first.
+    /// The next number or choice, cyclically.
     Next,
-    /// The one before; before the first comes the last. Not if there are only two, where it is the same as the next.
+    /// The previous number or choice, cyclically. Absent if there are only two, where it equals the next.
     Previous,
-    /// A certain choice.
+    /// A particular choice.
     Choose(u16),
 }
 
 impl Moves {
     /// All directions of a template: those along its axes, in order, then one per template. The position is the number
-    /// of a direction. Some lead nowhere from some points.
+    /// of a direction. Some have no destination from some points.
     pub fn directions(self, space: &dyn Space, template: u16) -> Vec<Direction> {
         let along = |(axis, of): (usize, &Axis)| {
             self.steps(of).into_iter().map(move |step| Direction::Along { axis, step }).collect::<Vec<_>>()
@@ -118,7 +118,7 @@ impl Moves {
 }
 
 impl Direction {
-    /// Where it leads from a point; `None` if nowhere.
+    /// The destination from a point; `None` if there is none.
     pub fn apply(self, space: &dyn Space, point: &Point) -> Option<Point> {
         match self {
             Direction::Along { axis, step } => {
@@ -133,7 +133,7 @@ impl Direction {
 }
 
 impl Step {
-    /// Where it leads from a value of an axis; `None` if nowhere, or if it is no step of this axis.
+    /// The destination from a value of an axis; `None` if there is none, or if it is no step of this axis.
     pub fn apply(self, axis: &Axis, value: &Coordinate) -> Option<Coordinate> {
         match value {
             Coordinate::Factors(factors) => self.transfer(factors).map(Coordinate::Factors),

@@ -4,13 +4,13 @@ use super::{Axis, Coordinate, Moves, Point, Space};
 use crate::Draw;
 
 impl Axis {
-    /// Any value, each as likely as the others.
+    /// A uniformly random value.
     pub fn random(&self, draw: &mut Draw) -> Coordinate {
         self.coordinate(draw.below(self.count()))
     }
 
-    /// Where a q-random walk from a value ends: it stops with probability `1 - q`, or goes to any neighbour by
-    /// OpEvo's moves and decides again.
+    /// The end of a q-random walk from a value: with probability `1 - q` it stops, otherwise it goes to any neighbour
+    /// by OpEvo's moves and decides again.
     pub fn walk(&self, from: &Coordinate, q: f64, draw: &mut Draw) -> Coordinate {
         let mut here = from.clone();
         while draw.chance(q) {
@@ -24,7 +24,7 @@ impl Axis {
     }
 }
 
-/// Any point of a template, each as likely as the others.
+/// A uniformly random point of a template.
 pub fn random_of(space: &dyn Space, template: u16, draw: &mut Draw) -> Point {
     Point { template, at: space.axes(template).iter().map(|axis| axis.random(draw)).collect() }
 }
@@ -40,15 +40,15 @@ pub fn random_legal(space: &dyn Space, draw: &mut Draw, tries: usize) -> Option<
     (0..tries).map(|_| random(space, draw)).find(|point| space.refusal(point).is_none())
 }
 
-/// A q-random walk on each axis on its own.
+/// An independent q-random walk on each axis.
 pub fn walk(space: &dyn Space, from: &Point, q: f64, draw: &mut Draw) -> Point {
     let axes = space.axes(from.template).iter();
     let at = axes.zip(&from.at).map(|(axis, coordinate)| axis.walk(coordinate, q, draw)).collect();
     Point { template: from.template, at }
 }
 
-/// A child: a template drawn from the parents by weight, then each coordinate from one of the parents that have this
-/// template, by weight and on its own. `None` if no parent has weight.
+/// A child: a template drawn from the parents by weight, then each coordinate, independently, from one of the parents
+/// with this template, by weight. `None` if no parent has weight.
 pub fn cross(parents: &[(&Point, f64)], draw: &mut Draw) -> Option<Point> {
     let weights: Vec<f64> = parents.iter().map(|(_, weight)| *weight).collect();
     let template = parents[draw.roulette(&weights)?].0.template;

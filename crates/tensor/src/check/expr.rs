@@ -11,7 +11,7 @@ use crate::names::Meaning;
 use crate::types::type_name;
 
 impl<'a> Checker<'a> {
-    /// The type of an expression; `None` after a mistake in it. Notes the indices that it uses.
+    /// The type of an expression; `None` after a mistake in it. Records the indices that it uses.
     pub(super) fn expr(&mut self, expr: &'a Expr, scope: &mut Scope<'a>) -> Option<Kind<'a>> {
         match &expr.kind {
             ExprKind::Int(_) => Some(Kind::Is(Type::I32)),
@@ -206,7 +206,7 @@ impl<'a> Checker<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Notes an index. One more than allowed is enough to report.
+    /// Records an index. One more than allowed is enough to report.
     fn use_index(&mut self, name: &'a str) {
         if !self.indices.contains(&name) && self.indices.len() <= MAX_INDICES {
             self.indices.push(name);

@@ -1,4 +1,4 @@
-//! The types of expressions, and of floats that take their type from what they meet.
+//! The types of expressions, and of floats that take their type from their context.
 
 use warploom_lang::{Type, Value};
 
@@ -9,15 +9,15 @@ use crate::error::Fault;
 use crate::source::Span;
 use crate::types::{meet, type_name};
 
-/// What is known of the type of an expression.
+/// The known type of an expression.
 #[derive(Clone, Copy)]
 pub(super) enum Kind<'a> {
     Is(Type),
     Open(Open<'a>),
 }
 
-/// A float whose type follows from the first float that it meets: it is made of literals, integers and
-/// functions of these. Where it meets none, it is a `float`.
+/// An open float, whose type follows from the first float that it meets: it is made of literals, integers and functions
+/// of these. Without such a float, it is a `float`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Open<'a> {
     /// A function in it that `double` does not have.
@@ -31,7 +31,7 @@ impl<'a> Kind<'a> {
         Kind::Open(Open { single: None, largest: Some((number, span)) })
     }
 
-    /// The type, if nothing else is met.
+    /// The type if it meets nothing else.
     pub fn alone(self) -> Type {
         match self {
             Kind::Is(ty) => ty,
@@ -48,7 +48,7 @@ impl<'a> Open<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// What two operands of a statement meet at; `None` for `bool` with anything else.
+    /// The type in which two operands of a statement meet; `None` for `bool` with anything else.
     pub(super) fn join(&mut self, a: Kind<'a>, b: Kind<'a>, statement: &Statement) -> Option<Kind<'a>> {
         match (a, b) {
             (Kind::Is(a), Kind::Is(b)) => meet(a, b).map(Kind::Is),
@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Gives an open float a type, and refuses what the type cannot hold or compute. Anything else keeps its type.
+    /// Gives an open float a type, and refuses values and functions that the type lacks. Anything else keeps its type.
     pub(super) fn settle(&mut self, kind: Kind<'a>, ty: Type, statement: &Statement) -> Type {
         let open = match kind {
             Kind::Is(ty) => return ty,
@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
         ty
     }
 
-    /// The type of a function of numbers: where their types meet, and at least a float.
+    /// The type of a function of numbers: the type in which they meet, and at least a float.
     pub(super) fn function(
         &mut self,
         name: &'a Name,

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Lowers expressions.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::error::Mistake;
 use crate::names::{Lets, Meaning};
 use crate::ranges::Clamped;
 
-/// What the names of a statement stand for.
+/// The meaning of names in a statement.
 pub(super) struct Scope<'a> {
     pub lets: &'a Lets<'a>,
     /// The values of the lets so far.
@@ -22,7 +22,7 @@ pub(super) struct Scope<'a> {
     pub statement: &'a Statement,
     /// Whether floats of 16 bits are computed in `f32`.
     pub widened: bool,
-    /// In a reduction, the same statement over plain variables, of which its gathers are Funcs.
+    /// In a reduction, the same statement over plain variables, for the Funcs of its gathers.
     pub plain: Option<&'a Scope<'a>>,
 }
 
@@ -130,7 +130,7 @@ impl Lowering<'_> {
         let low = self.formula(&interval.low, scope.statement)?;
         let high = self.formula(&interval.high, scope.statement)?;
         if index.ty() == Some(Type::U32) {
-            // A large one would be negative as an i32.
+            // A large index would be negative as an `i32`.
             return Ok(min(index, convert(high, Type::U32)).cast(Type::I32));
         }
         Ok(clamp(narrow(index), low, high))
@@ -145,7 +145,7 @@ impl Scope<'_> {
     }
 }
 
-/// An index of 32 bits. One of 64 bits saturates, so that it stays outside if it is.
+/// An index of 32 bits. A 64-bit index saturates, so that an index outside stays outside.
 fn narrow(index: &Expr) -> Expr {
     match index.ty().is_some_and(Type::is_wide) {
         true => index.saturating_cast(Type::I32),
@@ -178,8 +178,7 @@ fn binary(op: Binary, left: Expr, right: Expr) -> Expr {
     }
 }
 
-/// Whether a divisor can be negative. The language's remainder is then positive all the same, and
-/// the notation rounds down.
+/// Whether a divisor can be negative. The language's remainder is positive even then, while the notation rounds down.
 fn may_be_negative(divisor: &Expr) -> bool {
     let signed = divisor.ty().is_some_and(|ty| ty.is_int() && ty.is_signed());
     signed && divisor.constant().and_then(Value::as_int).is_none_or(|constant| constant < 0)

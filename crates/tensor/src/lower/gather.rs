@@ -1,7 +1,7 @@
 //! Reads at loaded indices, as Funcs of their own.
 //!
-//! Inlined, such a Func is the read that the text has. But a schedule can also let the threads of a block load the values
-//! into shared memory first, so that a reduction does not wait for one index and one value after the other.
+//! Inlined, such a Func is the read as written. But a schedule can also let the threads of a block load the values into
+//! shared memory first, so that a reduction does not wait for one index and one value after the other.
 
 use warploom_lang::{Expr, Var, func};
 
@@ -11,8 +11,8 @@ use crate::ast::{self, Name};
 use crate::error::Mistake;
 
 impl Lowering<'_> {
-    /// The value of a read, if a Func of its own can serve it: some index is loaded, and the read is not just what a
-    /// pointwise statement says of each of its elements.
+    /// The value of a read, if a separate Func can serve it: some index is loaded, and the read is not merely the
+    /// pointwise statement itself.
     pub(super) fn gather(
         &mut self,
         name: &Name,

@@ -39,7 +39,7 @@ impl Lowered {
         }
     }
 
-    /// The value where it meets nothing else.
+    /// The value if it meets nothing else.
     pub fn alone(&self) -> Expr {
         match self {
             Lowered::Typed(expr) => expr.clone(),
@@ -47,7 +47,7 @@ impl Lowered {
         }
     }
 
-    /// A float of 16 bits as an `f32`; anything else as it is.
+    /// A float of 16 bits as an `f32`; other values are unchanged.
     pub fn widened(self) -> Lowered {
         match self {
             Lowered::Typed(expr) if expr.ty().is_some_and(Type::is_half) => expr.cast(Type::F32).into(),
@@ -64,7 +64,7 @@ impl Lowered {
     }
 }
 
-/// The type in which numbers meet; `None` if they are open or integers, and a float is wanted.
+/// The type in which numbers meet; `None` if they are open or integers, and a float is required.
 pub(super) fn float_met(values: &[Lowered]) -> Option<Type> {
     let floats = values.iter().filter_map(|value| match value {
         Lowered::Typed(expr) => expr.ty().filter(|ty| ty.is_float()),

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Parses expressions.
 
 use super::{MAX_CHAIN, MAX_NESTING, Parsed, Parser, fail};
 use crate::ast::{Binary, Expr, ExprKind, Unary};
@@ -121,7 +121,7 @@ impl Parser<'_> {
         Ok(Expr { span: start.to(end), ..inner })
     }
 
-    /// What begins with a word.
+    /// An expression that begins with a word.
     fn named(&mut self) -> Parsed<ExprKind> {
         let word = self.word().unwrap_or("");
         if let Some(scalar) = Scalar::named(word) {

@@ -37,7 +37,7 @@ struct Constraint {
     access: usize,
 }
 
-/// What is to be solved for one statement.
+/// The problem of one statement.
 pub(super) struct Problem<'a> {
     checked: &'a Checked,
     number: usize,
@@ -77,7 +77,7 @@ impl<'a> Problem<'a> {
         problem
     }
 
-    /// Notes the reads in an expression. The body of a let is visited once, without conditions.
+    /// Records the reads in an expression. The body of a let is visited once, without conditions.
     fn collect(&mut self, expr: &'a Expr, guards: Option<Rc<Guard<'a>>>, seen: &mut HashSet<usize>) {
         match &expr.kind {
             ExprKind::Name(name) => {
@@ -175,7 +175,7 @@ impl<'a> Problem<'a> {
             })
     }
 
-    /// Solves what can be solved.
+    /// Solves as many indices as possible.
     pub fn solve(&self, known: Solved) -> Result<Solution, Box<Mistake>> {
         self.with_forms(|forms| {
             let mut solved = known;
@@ -307,13 +307,13 @@ impl<'a> Problem<'a> {
         Some(least)
     }
 
-    /// The least value of a form whose indices are all solved; `None` if it has none.
+    /// The smallest value of a form whose indices are all solved; `None` if it has none.
     fn least_number(&self, form: &Linear, solved: &Solved) -> Option<i64> {
         let least = self.least(form, solved)?;
         if least.terms.is_empty() { least.constant.at(self.numbers) } else { None }
     }
 
-    /// Checks that all reads are in bounds. Returns those that only a condition keeps there.
+    /// Checks that all reads are in bounds. Returns the reads that only a condition keeps in bounds.
     fn verify(&self, forms: &Forms<'_>, solved: &Solved) -> Result<Clamped, Box<Mistake>> {
         let mut clamped = Clamped::new();
         for constraint in self.constraints(forms) {

@@ -1,4 +1,4 @@
-//! How many seeds it takes to tell the two best strategies apart.
+//! The number of seeds that tells the two best strategies apart.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +7,25 @@ use super::Subject;
 /// The quantile of the normal distribution for a two-sided test at 95 %, plus that for a power of 80 %.
 const QUANTILES: f64 = 1.959964 + 0.841621;
 
-/// The two strategies with the best means, and the seeds that a difference as large as theirs needs to be seen.
+/// The two strategies with the best means, and the number of seeds needed to detect their difference.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Apart {
     /// The strategy with the best mean.
     pub best: String,
-    /// The one with the next.
+    /// The strategy with the second best mean.
     pub second: String,
-    /// After how many trials.
+    /// The number of trials of the comparison.
     pub trials: usize,
-    /// The seeds that both have.
+    /// The number of seeds that both have.
     pub seeds: usize,
-    /// The seeds that each would need for a two-sided z test at 95 % to find the difference with a probability of 80 %, if means
-    /// and deviations are what these runs have; `None` if there is no difference.
+    /// The seeds that each would need for a two-sided z test at 95 % to find the difference with a probability of 80 %,
+    /// assuming the means and deviations of these runs; `None` if there is no difference.
     pub needed: Option<usize>,
 }
 
 impl Apart {
-    /// After so many trials; `None` if fewer than two strategies have at least two seeds with valid times.
+    /// The comparison after `trials` trials; `None` if fewer than two strategies have at least two seeds with valid
+    /// times.
     pub(super) fn of(subject: &Subject, trials: usize) -> Option<Apart> {
         let mut known: Vec<(&str, f64, f64, usize)> = subject
             .strategies
@@ -43,7 +44,7 @@ impl Apart {
             second: second.0.to_owned(),
             trials,
             seeds: best.3.min(second.3),
-            // Two is the fewest that have a deviation.
+            // A deviation needs at least two.
             needed: needed.is_finite().then(|| (needed.ceil() as usize).max(2)),
         })
     }

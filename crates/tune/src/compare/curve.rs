@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The best time so far over the trials of one run that has ended: only what changes it is kept.
+/// The best time so far over the trials of a finished run. Only its changes are stored.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Curve {
     /// The seed of the run.
     pub seed: u64,
-    /// The trials that the run had: as many as it was allowed, or fewer if nothing was left to ask.
+    /// The trials of the run: as many as it was allowed, or fewer if nothing was left to ask.
     pub trials: usize,
     /// The trials that were faster than all before, counted from 1.
     pub improved_at: Vec<usize>,
@@ -29,7 +29,7 @@ pub struct Mean {
 }
 
 impl Curve {
-    /// The curve of a run whose trials took so long, in order; `None` is a trial without a valid time.
+    /// The curve of a run from the times of its trials, in order; `None` is a trial without a valid time.
     pub fn new(seed: u64, times: &[Option<f64>]) -> Curve {
         let mut curve = Curve { seed, trials: times.len(), ..Curve::default() };
         for (time, trial) in times.iter().zip(1..) {
@@ -42,8 +42,8 @@ impl Curve {
         curve
     }
 
-    /// The best time of the first so many trials, in microseconds; `None` if none of them is valid. After the end of the run
-    /// it stays what it was.
+    /// The best time of the first `trials` trials, in microseconds; `None` if none of them is valid. It stays constant
+    /// after the end of the run.
     pub fn best_after(&self, trials: usize) -> Option<f64> {
         let improved = self.improved_at.partition_point(|at| *at <= trials);
         self.best_us.get(improved.checked_sub(1)?).copied()
@@ -51,7 +51,7 @@ impl Curve {
 }
 
 impl Mean {
-    /// The mean and the deviation of the best times after so many trials.
+    /// The mean and the deviation of the best times after `trials` trials.
     pub fn of(runs: &[Curve], trials: usize) -> Mean {
         let best: Vec<f64> = runs.iter().filter_map(|run| run.best_after(trials)).collect();
         let count = best.len() as f64;

@@ -1,4 +1,4 @@
-//! What limits the speed of a kernel.
+//! The bottleneck of a kernel.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use crate::explain::{Explainer, Open};
 /// The part of a kernel's predicted time that is the longest.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Bottleneck {
-    /// What limits the kernel.
+    /// The kind of limit.
     #[serde(flatten, serialize_with = "as_facts")]
     pub limit: Limit,
     /// The time of that part, in microseconds.
     pub us: f64,
     /// The predicted time of the kernel, in microseconds.
     pub of_us: f64,
-    /// All of that as a sentence.
+    /// The same as a sentence.
     pub sentence: String,
 }
 
-/// A limit with the same fields for every kind.
+/// A limit in a uniform form, for JSON.
 #[derive(Serialize)]
 struct Facts<'a> {
     kind: &'static str,
@@ -51,7 +51,7 @@ fn as_facts<S: Serializer>(limit: &Limit, serializer: S) -> Result<S::Ok, S::Err
     facts.serialize(serializer)
 }
 
-/// What limits a kernel, with the numbers behind it.
+/// A limit of a kernel, with the numbers behind it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Limit {
     /// The time from one launch to the next.
@@ -63,12 +63,12 @@ pub enum Limit {
     Dram {
         /// Distinct bytes that the launches read and write.
         bytes: f64,
-        /// The achieved rate that the device has.
+        /// The achievable rate of the device.
         gbps: f64,
     },
     /// The bandwidth of the L2 cache.
     L2 {
-        /// Bytes that the blocks move to and from it.
+        /// Bytes that the blocks move from and to it.
         bytes: f64,
     },
     /// The instructions that the SMs execute.
@@ -78,7 +78,7 @@ pub enum Limit {
         /// The stage that uses it most.
         stage: String,
     },
-    /// Waiting for results that too few warps hide.
+    /// Exposed latency: too few warps to hide waiting for results.
     Latency {
         /// Warps per SM while the kernel runs.
         warps_per_sm: u64,
@@ -155,7 +155,7 @@ impl Explainer<'_> {
         let of = |terms: &[Term]| -> f64 {
             terms.iter().filter(|term| term.name == pipe).map(|term| term.microseconds).sum()
         };
-        // The first one of those that use it equally.
+        // Ties go to the first.
         let rows = open.features.rows.iter().zip(&open.rows).rev();
         let (row, _) = rows.max_by(|(_, a), (_, b)| of(a).total_cmp(&of(b)))?;
         Some((pipe, self.row_name(row)))
@@ -176,7 +176,7 @@ mod tests {
             said(Limit::Dram { bytes: 31.5e6, gbps: 3900.0 }),
             "limited by DRAM: 31.5 MB at 3.9 TB/s take 8.0 of its 11.0 us"
         );
-        // At that rate it would take far longer: the L2 cache has most of it.
+        // At the rate of DRAM it would take far longer: most of it is in the L2 cache.
         assert_eq!(
             said(Limit::Dram { bytes: 315e6, gbps: 3900.0 }),
             "limited by DRAM: 315.0 MB, a part of them in the L2 cache, take 8.0 of its 11.0 us"

@@ -60,7 +60,7 @@ pub struct Serial {
 pub enum SerialKind {
     /// All steps update the same points.
     Reduction,
-    /// Each step needs what the previous one computed at another point.
+    /// Each step needs the result of the previous one at another point.
     Scan,
 }
 
@@ -141,7 +141,7 @@ impl Explainer<'_> {
     }
 }
 
-/// Whether an update could be divided, were it not for the order of its operations.
+/// Whether an update could be divided but for the order of its operations.
 fn order_matters(pipeline: &Pipeline, func: FuncId, number: usize) -> bool {
     let decl = &pipeline.funcs()[func];
     let stage = StageName { func: decl.name.clone(), stage: number };
@@ -172,8 +172,8 @@ fn shared_reductions(nest: &NestFootprint, open: &Open<'_>) -> u64 {
     threads.chain(tiles.map(|(_, blocks)| *blocks as u64)).product()
 }
 
-/// A stage is a scan if it reads itself at other points than it writes, along a dimension that its
-/// reduction moves through.
+/// A stage is a scan if it reads itself at points other than those it writes, along a dimension that its reduction
+/// moves through.
 fn kind_of(pipeline: &Pipeline, func: FuncId, stage: &Stage) -> SerialKind {
     let exprs = pipeline.exprs();
     let moves = |id: ExprId| {

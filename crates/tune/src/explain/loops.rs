@@ -1,4 +1,4 @@
-//! The loops of kernels and nests, with what their last iterations leave undone.
+//! The loops of kernels and nests, with their partial last iterations.
 
 use serde::Serialize;
 use warploom_plan::{Axis, AxisKind, KernelPlan, LoopId, LoopPlan, NestFootprint, StagedFootprint};
@@ -9,7 +9,7 @@ use crate::explain::Explainer;
 /// A loop of a kernel or nest. [`Display`](std::fmt::Display) describes it in a few words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Loop {
-    /// What runs its iterations.
+    /// The executor of its iterations.
     pub kind: LoopUse,
     /// The variable that it runs along; several for a flat loop, fastest first: `x, y`.
     pub variable: String,
@@ -17,11 +17,11 @@ pub struct Loop {
     pub count: i64,
     /// The number of points or values along the variable per iteration; for a flat loop, the threads of a round.
     pub step: i64,
-    /// The last iteration, if it is not full: its points are guarded.
+    /// The last iteration, if it is partial: its points are guarded.
     pub leftover: Option<Leftover>,
 }
 
-/// What runs the iterations of a loop.
+/// The executor of a loop's iterations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoopUse {
@@ -33,24 +33,24 @@ pub enum LoopUse {
     Over,
     /// One thread per iteration.
     Threads,
-    /// All threads of the block, round by round, over all points of the nest in order.
+    /// All threads of the block, in rounds, over all points of the nest in order.
     Flat,
-    /// All threads of the block, round by round, along one variable.
+    /// All threads of the block, in rounds, along one variable.
     Rounds,
     /// Each thread, one iteration after the other.
     Serial,
-    /// Each thread, written out.
+    /// Each thread, unrolled.
     Unrolled,
-    /// Each thread, written out, with the points of other threads in between.
+    /// Each thread, unrolled, interleaved with the points of other threads.
     Interleaved,
 }
 
-/// The last iteration of a loop whose range is no multiple of its step.
+/// The partial last iteration of a loop whose range is not a multiple of its step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Leftover {
     /// The points or values of the last iteration.
     pub points: i64,
-    /// Those of a full iteration.
+    /// The points or values of a full iteration.
     pub of: i64,
 }
 
@@ -69,7 +69,7 @@ impl Loop {
         Loop { kind, variable, count, step: 1, leftover: None }
     }
 
-    /// Whether there is anything to repeat or to guard.
+    /// Whether the loop repeats or guards anything.
     fn is_worth_saying(&self) -> bool {
         self.count > 1 || self.leftover.is_some()
     }

@@ -99,7 +99,7 @@ impl Explainer<'_> {
         let sector = f64::from(device.memory.sector_bytes);
         let wavefront = f64::from(device.shared.banks * device.shared.bank_bytes);
         let (row, blocks) = (&row.features, kernel.blocks * kernel.launches);
-        // Where indices come from data, the box of what may be read can exceed what is read.
+        // If indices come from data, the box of possible reads can exceed the actual reads.
         let read = row.unique_bytes_read_per_task.min(row.merged_global_loads_per_block * sector);
         Traffic {
             global_read_bytes: read * blocks,

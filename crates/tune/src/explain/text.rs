@@ -85,7 +85,7 @@ impl fmt::Display for Bottleneck {
             }
             Limit::Launch { .. } => write!(f, "limited by the launch, which takes {time}"),
             Limit::Dram { bytes: moved, gbps } => {
-                // A rate above that of the device means that the model expects much of it in the cache.
+                // A rate above that of the device means that the model expects most of it to be in the cache.
                 let rate = *moved / (self.us * 1000.0);
                 let at = match rate <= 1.1 * gbps {
                     true => format!(" at {:.1} TB/s", rate / 1000.0),
@@ -116,7 +116,7 @@ impl fmt::Display for Bottleneck {
 }
 
 impl Limit {
-    /// What limits the kernel, in a word or two.
+    /// The limit of the kernel, in a word or two.
     pub fn name(&self) -> &'static str {
         match self {
             Limit::Launch { .. } => "the launch",
@@ -128,7 +128,7 @@ impl Limit {
     }
 }
 
-/// What a pipe of the SMs does.
+/// The work of a pipe of the SMs.
 fn work_of(pipe: &str) -> &str {
     match pipe {
         "issue" => "issuing instructions",
@@ -189,7 +189,7 @@ fn cells(line: &Line) -> [String; 5] {
 }
 
 impl Line {
-    /// How often its points are computed: `1.33x` the required number, or `9 per point of output`.
+    /// The redundancy: `1.33x` the required number of points, or `9 per point of output`.
     pub fn recomputation(&self) -> String {
         match (self.redundancy, self.per_point, &self.consumer) {
             (Some(redundancy), ..) => times(redundancy),
@@ -199,7 +199,7 @@ impl Line {
     }
 }
 
-/// A number without fraction if it has none, otherwise with two digits that count.
+/// A number with two significant digits, or without a fraction if it has none.
 fn short(number: f64) -> String {
     match number {
         whole if (whole - whole.round()).abs() < 1e-6 && whole >= 1.0 => format!("{whole:.0}"),

@@ -1,4 +1,4 @@
-//! What counts as a trial, and when a run ends.
+//! Counts trials, and decides when a run ends.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use warploom_strategy::Verdict;
 use crate::records::{Step, StepOutcome};
 use crate::tuning::Tally;
 
-/// The most points of a question, so that strategies without batches of their own are told something now and then.
+/// The most points of a question, so that strategies without batches of their own get regular feedback.
 const BATCH: usize = 64;
 
-/// A strategy that asks for so many points in a row without a new schedule among them has nothing left to find.
+/// A strategy that asks for this many points in a row without a new schedule has nothing left to find.
 const IDLE: usize = 2000;
 
-/// The steps of a run so far. A schedule that was asked for before, or that is refused, is no trial.
+/// The steps of a run so far. Repeated and refused schedules are not trials.
 pub(crate) struct Count {
     trials: usize,
     pub tally: Tally,
@@ -26,7 +26,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// For a run of so many trials.
+    /// The counters of a run of `trials` trials.
     pub fn new(trials: usize) -> Count {
         Count { trials, tally: Tally::default(), times: Vec::new(), verdicts: HashMap::new(), idle: 0 }
     }
@@ -36,12 +36,12 @@ impl Count {
         self.trials.saturating_sub(self.tally.trials).min(BATCH)
     }
 
-    /// Whether the strategy has found nothing new for long.
+    /// Whether the strategy has found nothing new for too long.
     pub fn is_idle(&self) -> bool {
         self.idle >= IDLE
     }
 
-    /// Whether a schedule with this hash was told.
+    /// Whether the verdict on a schedule with this hash was told.
     pub fn knows(&self, schedule_hash: &str) -> bool {
         self.verdicts.contains_key(schedule_hash)
     }

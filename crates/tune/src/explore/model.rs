@@ -1,4 +1,4 @@
-//! Searches with the cost model as a strategy: what autotuning does, from nothing but what the run itself has measured.
+//! Searches with the cost model as a strategy: autotuning that knows only the measurements of its own run.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::{ExploreOptions, MODEL};
 use crate::autotune::{self, BASES};
 use crate::tuning::{Ended, Event, Proposal, Session, Task, TuneError};
 
-/// The searches have options of their own, so there is nothing to set.
+/// The searches have options of their own, so the strategy has no settings.
 #[derive(Clone)]
 pub(super) struct ModelSettings;
 
@@ -33,7 +33,7 @@ pub(super) fn key(task: &Task<'_>, options: &ExploreOptions) -> String {
 }
 
 /// Divides the trials into equal iterations of at most as many as a search has samples. Schedules that other runs have
-/// measured count as trials like all others, and nothing starts from them.
+/// measured count as trials like all others, but no iteration starts from them.
 pub(super) fn iterate(run: &mut Run<'_>, session: &mut Session<'_, '_>) -> Result<Ended, TuneError> {
     let task = session.task;
     let options = search_options(task, run.options);
@@ -71,7 +71,7 @@ pub(super) fn iterate(run: &mut Run<'_>, session: &mut Session<'_, '_>) -> Resul
     Ok(Ended::Finished)
 }
 
-/// Proposals that are new to the run, with their texts: from each list until there are so many.
+/// Proposals that are new to the run, with their texts: from each list up to the given number.
 fn choose(
     run: &Run<'_>,
     session: &Session<'_, '_>,

@@ -10,7 +10,7 @@ use warploom_strategy::{Draw, Field, Moves, Point, Settings, Space, Strategy, Ve
 
 use super::MODEL_FIXED;
 
-/// How often a random point is drawn until one is legal.
+/// The most draws of a random point until one is legal.
 const TRIES: usize = 1000;
 
 /// A space whose points are schedules.
@@ -32,7 +32,7 @@ impl Built for Schedules {
     }
 }
 
-/// What can be set of [`ModelFixed`].
+/// The settings of [`ModelFixed`].
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ModelFixedSettings {
     /// Random points that are drawn before each batch.
@@ -59,19 +59,19 @@ impl Settings for ModelFixedSettings {
     }
 }
 
-/// Ranks random legal points of all templates, their origins and the neighbours of the fastest points so far by the time that a
-/// cost model predicts, and asks for the best that it did not ask for yet. Points with the same schedule count once. The model
-/// does not learn.
+/// Ranks random legal points of all templates, their origins and the neighbours of the fastest points so far by
+/// predicted time, and asks for the best ones that it has not asked for yet. Points with the same schedule count once.
+/// The model does not learn.
 pub(super) struct ModelFixed<'a> {
     settings: ModelFixedSettings,
     seed: u64,
     draw: Draw,
     space: &'a dyn Built,
     model: &'a dyn CostModel,
-    /// One for each template, as each may have a rewritten pipeline of its own.
+    /// One per template, because each may have its own rewritten pipeline.
     featurizers: Vec<Featurizer>,
     seen: HashSet<Schedule>,
-    /// Ranked and not asked for yet, with their predicted times, the best first.
+    /// Ranked points that were not asked for yet, with their predicted times, best first.
     pool: Vec<(f64, Point)>,
     /// The fastest points, with their times.
     best: Vec<(f64, Point)>,
@@ -103,7 +103,7 @@ impl<'a> ModelFixed<'a> {
         }
     }
 
-    /// `watched` is the same space, which counts what it refuses.
+    /// `watched` is the same space, and counts the points that it refuses.
     fn refill(&mut self, watched: &dyn Space) {
         for template in 0..self.space.made_of().len() {
             self.rank(self.space.origin(template as u16));

@@ -1,4 +1,4 @@
-//! A run: what is asked for is measured, recorded and counted.
+//! A run: measures, records and counts the points that are asked for.
 
 use warploom_strategy::Verdict;
 
@@ -28,7 +28,7 @@ impl Asked {
 }
 
 impl<'a> Run<'a> {
-    /// `asks` is the key of what asks, and names everything that its questions depend on.
+    /// `asks` is the key of the source of questions, and names everything that its questions depend on.
     pub fn new(options: &'a ExploreOptions, asks: &str) -> Run<'a> {
         let spilling = if options.run_spilling { " spilling" } else { "" };
         let (key, count) = (RunKey(format!("{asks}{spilling}")), Count::new(options.trials));
@@ -50,8 +50,8 @@ impl<'a> Run<'a> {
         self.count.knows(&schedule_hash(schedule))
     }
 
-    /// What is known of schedules without measuring anything. Each has the name that its step is recorded under; instead of a
-    /// schedule there may be the reason why the rules refuse it.
+    /// Everything known of schedules without measuring. Each has the name under which its step is recorded. A refused
+    /// point has the reason instead of a schedule.
     pub fn plan(
         &self,
         session: &Session<'_, '_>,
@@ -81,8 +81,8 @@ impl<'a> Run<'a> {
         Ok(asked)
     }
 
-    /// The verdicts on a question; `None` if the run ends before all are known. Where the records have its steps, they
-    /// answer.
+    /// The verdicts on a question; `None` if the run ends before all are known. Steps in the records are answered from
+    /// there.
     pub fn answer(
         &mut self,
         session: &mut Session<'_, '_>,
@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
         Ok(Some(asked.iter().map(|asked| self.count.add(&asked.step)).collect()))
     }
 
-    /// Takes the steps as they are stored, which must be the same ones.
+    /// Takes over the steps as they are stored; they must be the same.
     fn adopt(&self, asked: &mut [Asked], stored: Vec<Step>) -> Result<(), TuneError> {
         for (number, (asked, step)) in asked.iter_mut().zip(stored).enumerate() {
             if asked.step.point != step.point || asked.step.schedule_hash != step.schedule_hash {
@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Measures what has no outcome. If the run ends before, some still have none.
+    /// Measures steps without an outcome. If the run ends before, some stay without one.
     fn measure(&self, session: &mut Session<'_, '_>, asked: &mut [Asked]) -> Result<(), TuneError> {
         let open = || asked.iter().filter(|asked| asked.step.outcome == StepOutcome::Asked);
         let proposals: Vec<Proposal> = open().filter_map(|asked| asked.proposal.clone()).collect();
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether something has no outcome yet.
+/// Whether any step has no outcome yet.
 fn is_open(asked: &[Asked]) -> bool {
     asked.iter().any(|asked| asked.step.outcome == StepOutcome::Asked)
 }

@@ -33,7 +33,7 @@ pub(super) fn walk(
     space: &Schedules,
     strategy: &mut dyn Strategy,
 ) -> Result<Ended, TuneError> {
-    // One for each template, as each may have a rewritten pipeline of its own.
+    // One per template, because each may have its own rewritten pipeline.
     let featurizers: Vec<Featurizer> =
         space.all().iter().map(|template| Featurizer::new(template.problem())).collect();
     let watched = Watched { space, refused: RefCell::default() };
@@ -84,7 +84,7 @@ fn answer(
     run.answer(session, asked)
 }
 
-/// A space that counts the different points that the rules refuse when a strategy looks at them.
+/// A space that counts the distinct points that the rules refuse when a strategy looks at them.
 struct Watched<'a> {
     space: &'a Schedules,
     refused: RefCell<HashSet<Point>>,

@@ -1,8 +1,9 @@
 //! Files of landscapes.
 //!
-//! A file is a header (18 letters, the version as `u32`, and a checksum of the rest as `u64`) followed by one Brotli stream of
-//! bincode; numbers are little endian. It has everything that is needed to make the space again: the pipeline, its sizes, the
-//! device, the template as text, its open axes and the limits; then the factors and the times of each point.
+//! A file is a header (18 letters, the version as `u32`, and a checksum of the rest as `u64`) followed by one Brotli
+//! stream of bincode; numbers are little endian. It contains everything needed to make the space again: the pipeline,
+//! its sizes, the device, the template as text, its open axes and the limits; then the factors and the times of each
+//! point.
 
 use std::io::Write;
 use std::path::Path;
@@ -23,7 +24,7 @@ const MAGIC: &[u8; 18] = b"warploom landscape";
 const VERSION: u32 = 1;
 const HEADER: usize = MAGIC.len() + 4 + 8;
 
-/// The slowest quality, as files are written seldom and kept for long.
+/// The slowest quality, because files are written rarely and kept for long.
 const QUALITY: u32 = 11;
 const WINDOW: u32 = 22;
 const BUFFER: usize = 1 << 14;
@@ -41,7 +42,7 @@ struct Stored {
     missing: u64,
     /// For each point, for each open axis, its factors.
     points: Vec<Vec<Vec<u64>>>,
-    /// For each point, the shortest and the median time, or why there is none.
+    /// For each point: the shortest and the median time, or the reason for a failure.
     outcomes: Vec<Result<(f64, f64), String>>,
 }
 
@@ -142,7 +143,7 @@ impl Stored {
     }
 }
 
-/// The factors of a point. Axes of landscapes have nothing else.
+/// The factors of a point. All axes of landscapes are factors.
 fn factors(point: &Point) -> Vec<Vec<u64>> {
     let of = |coordinate: &Coordinate| match coordinate {
         Coordinate::Factors(factors) => factors.clone(),

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use warploom_strategy::{Coordinate, Point};
 
-/// What the points of a landscape may have, on its open axes. An axis with three factors has blocks, threads and the points
+/// Limits of the points of a landscape on its open axes. An axis with three factors has blocks, threads and the points
 /// of a thread; one with two has iterations and the values in each.
 ///
 /// ```
@@ -68,7 +68,7 @@ impl fmt::Display for Limits {
 impl FromStr for Limits {
     type Err = String;
 
-    /// Those that are not named have defaults.
+    /// Limits that are not named have defaults.
     fn from_str(text: &str) -> Result<Limits, String> {
         let mut limits = Limits::default();
         for limit in text.split(',').filter(|limit| !limit.is_empty()) {

@@ -11,13 +11,13 @@ use crate::worker::Bench;
 /// The result of recording.
 #[derive(Debug)]
 pub struct Recorded {
-    /// What is known now, also if the run ended early.
+    /// The points known now, even if the run ended early.
     pub landscape: Landscape,
     /// Why the run ended.
     pub ended: Ended,
 }
 
-/// Measures the points of a definition, at most so many in this run. Points that the records have are not measured again, so
+/// Measures the points of a definition, at most `most` in this run. Points in the records are not measured again, so
 /// the same call continues a run that ended early.
 ///
 /// # Errors
@@ -31,7 +31,7 @@ pub fn record(
     observer: Observer<'_>,
 ) -> Result<Recorded, TuneError> {
     let mut session = Session::new(task, bench, records, observer)?;
-    // Schedules that spill are slow, and legal.
+    // Schedules that spill are slow, but legal.
     session.skip_spilling = false;
     let (space, points) = definition.points(&session.problem)?;
     let proposal = |point: Point| {
@@ -44,7 +44,7 @@ pub fn record(
     Ok(Recorded { landscape, ended })
 }
 
-/// Measures what the records do not have.
+/// Measures the points that the records do not have.
 fn measure(
     session: &mut Session<'_, '_>,
     all: &[(Point, Proposal)],
@@ -64,7 +64,7 @@ fn measure(
     Ok(session.ended().unwrap_or(Ended::Finished))
 }
 
-/// The table of what the records have.
+/// The table of the points in the records.
 fn gather(
     session: &Session<'_, '_>,
     definition: &Definition,

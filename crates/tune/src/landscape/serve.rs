@@ -39,7 +39,7 @@ impl Contender {
     }
 }
 
-/// As [`Contender::parse`] reads it.
+/// The text that [`Contender::parse`] reads.
 impl fmt::Display for Contender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Contender { strategy, settings } = self;
@@ -50,20 +50,20 @@ impl fmt::Display for Contender {
     }
 }
 
-/// What a strategy found on a landscape.
+/// The run of a strategy on a landscape.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Played {
     /// The strategy with its settings and seed.
     pub key: String,
     /// The time of each trial in order, in microseconds; `None` if it failed.
     pub times_us: Vec<Option<f64>>,
-    /// All steps, also those that are no trials.
+    /// All steps, including those that are not trials.
     pub tally: Tally,
 }
 
 impl Landscape {
-    /// Runs each strategy with each seed, all of them in parallel: first those of the first strategy. The model
-    /// is for strategies that need one. As in tuning, repeated schedules and refused points are no trials.
+    /// Runs each strategy with each seed, all in parallel: the runs of the first strategy come first. The model is for
+    /// strategies that need one. As in tuning, repeated schedules and refused points are not trials.
     ///
     /// # Errors
     /// If there is no such strategy, or the template was not recorded.
@@ -98,7 +98,7 @@ impl Landscape {
     /// Runs a strategy of your own.
     ///
     /// # Errors
-    /// If the template was not recorded, where strategies start.
+    /// If the template, where strategies start, was not recorded.
     pub fn follow(&self, strategy: &mut dyn Strategy, trials: usize) -> Result<Played, LandscapeError> {
         if self.known(&self.origin(0)).is_none() {
             return Err(LandscapeError::NoOrigin);
@@ -119,7 +119,7 @@ impl Landscape {
         Ok(Played { key: strategy.key(), times_us: count.times, tally: count.tally })
     }
 
-    /// The answer to a point, as tuning would record it.
+    /// The step of a point, as tuning would record it.
     fn step(&self, count: &Count, point: &Point) -> Step {
         let Some(Known { outcome, schedule_hash, .. }) = self.known(point) else {
             return Step::new(point.to_string(), None, StepOutcome::Refused);

@@ -15,7 +15,7 @@ pub struct Check {
     pub subject: Arc<Subject>,
     /// The expected outputs, with the tolerance for kernels built for speed.
     pub expected: Expected,
-    /// What the expected outputs are computed from; `None` if they were measured.
+    /// The source of the expected outputs; `None` if they were measured.
     origin: Option<Origin>,
 }
 
@@ -26,7 +26,7 @@ struct Origin {
     workload: Workload,
     /// The tolerance that the pipeline's author states.
     stated: Option<f64>,
-    /// What reductions may give in another order, once a rewrite changes one.
+    /// The expected outputs for reductions in another order, once a rewrite changes one.
     in_any_order: OnceLock<Option<Expected>>,
     /// The checks of the rewritten pipelines so far.
     rewritten: Mutex<HashMap<Vec<Rewrite>, Rewritten>>,
@@ -47,11 +47,11 @@ impl Check {
         Some(Check { subject, expected, origin: Some(origin) })
     }
 
-    /// The check of schedules with some rewrites: the outputs of the rewritten pipeline, which must be close to those of
-    /// the original one. A check without an origin is returned as it is.
+    /// The check of schedules with some rewrites: the outputs of the rewritten pipeline, which must be close to those
+    /// of the original one. A check without an origin is returned unchanged.
     ///
     /// # Errors
-    /// If the rewritten pipeline computes something else, or cannot be evaluated at this size.
+    /// If the outputs of the rewritten pipeline differ too much, or it cannot be evaluated at this size.
     pub fn rewritten(self: &Arc<Check>, rewrites: &[Rewrite]) -> Result<Arc<Check>, String> {
         let Some(origin) = self.origin.as_ref().filter(|_| !rewrites.is_empty()) else {
             return Ok(self.clone());

@@ -12,7 +12,7 @@ use crate::sample::Times;
 /// next program.
 const KEPT: usize = 24 << 30;
 
-/// A GPU, or what another driver has, driven from this process, on which candidates are measured.
+/// A device of any driver, used from this process, on which candidates are measured.
 pub struct GpuMachine<'a, D: Driver = Gpu> {
     driver: &'a D,
     uploaded: Vec<Uploaded<D::Buffer>>,

@@ -14,14 +14,14 @@ use warploom_target::Program;
 use super::{Candidate, Failure, Setup, Subject, at_once, both_builds};
 use crate::sample::{KernelUse, Status};
 
-/// A candidate and what was compiled for it.
+/// A candidate and its compiled builds.
 pub(super) struct Prepared {
     /// Its checks are those of its rewritten pipeline.
     pub candidate: Candidate,
     pub built: Built,
 }
 
-/// What was compiled for a schedule, or the status that explains why it cannot run.
+/// The compiled builds of a schedule, or the status that explains why it cannot run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Built {
     pub(crate) outcome: Result<Program, Status>,
@@ -94,7 +94,7 @@ pub fn build(
 }
 
 impl Built {
-    /// What came of a candidate that could not be built, for a reason that is known already.
+    /// The result of a candidate that cannot be built, for a known reason.
     pub fn not(status: Status) -> Built {
         Built { outcome: Err(status), kernels: Vec::new(), compile_ms: 0.0, checks: Vec::new(), lost: None }
     }
@@ -104,7 +104,7 @@ impl Built {
         self.outcome.as_ref().err()
     }
 
-    /// Why no program can be compiled any more, if that is so.
+    /// Why no program can be compiled any more, if so.
     pub fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }

@@ -21,7 +21,7 @@ pub struct Subject {
     request: Realisation,
     inputs: Vec<Vec<u8>>,
     params: Vec<u32>,
-    /// The problem of the device that was asked for first; a run has only one.
+    /// The problem of the first requested device; a run has only one.
     problem: OnceLock<Problem>,
 }
 

@@ -12,7 +12,7 @@ const ITERATIONS: &str = "SELECT run, finished, weights, last_trial, finished_at
 const STEPS: &str = "SELECT run, step, point, schedule_hash, outcome, trial, time_us, message, at FROM steps
      WHERE problem = $1 ORDER BY run, step";
 
-/// What belongs to a problem, as it is read.
+/// Everything that belongs to a problem, as read.
 struct Whole {
     trials: Vec<Trial>,
     iterations: Vec<Row>,
@@ -20,8 +20,8 @@ struct Whole {
 }
 
 impl Records {
-    /// Copies all problems of other records with their trials, iterations and steps. What is here
-    /// already stays as it is. Each problem is copied in one transaction.
+    /// Copies all problems of other records with their trials, iterations and steps. Existing entries are not changed.
+    /// Each problem is copied in one transaction.
     ///
     /// # Errors
     /// If they cannot be read or stored; problems that were copied before stay.
@@ -95,7 +95,7 @@ fn copy_runs(
     let own = [Value::from(problem.0)];
     for Row(values) in &whole.iterations {
         let [run, finished, weights, Value::Integer(last), at] = values.as_slice() else { continue };
-        // The last of the trials that were there.
+        // The last of the existing trials.
         let last = numbers.range(..=last).map(|(_, here)| *here).max().unwrap_or(0);
         let insert = "INSERT INTO iterations (problem, run, finished, weights, last_trial, finished_at)
              VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";

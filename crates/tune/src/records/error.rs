@@ -27,7 +27,7 @@ pub enum RecordsError {
     /// The file is not a records database.
     #[error("{place} is not a database of records; give another one")]
     NotRecords {
-        /// What was opened.
+        /// The place that was opened.
         place: Place,
     },
     /// The file contains a schema object that Warploom did not create and that might change what is
@@ -55,12 +55,12 @@ pub enum RecordsError {
         /// File system type as Linux names it.
         kind: String,
     },
-    /// The address of a server where only a file will do.
+    /// The address of a server where a file is required.
     #[error(
         "`{scheme}` begins the address of a server, and this takes the path of a file (./{scheme}... is one)"
     )]
     OfServer {
-        /// How it begins. The rest may contain a password.
+        /// Its scheme. The rest may contain a password.
         scheme: &'static str,
     },
     /// A newer version of Warploom wrote the file.
@@ -80,7 +80,7 @@ pub enum RecordsError {
     Damaged {
         /// The database.
         place: Place,
-        /// What is corrupt.
+        /// The corrupt part.
         message: String,
     },
     /// The disk is full.
@@ -111,10 +111,10 @@ pub enum RecordsError {
     Server {
         /// The server.
         place: Place,
-        /// Why, and what to do.
+        /// The reason, and the remedy.
         message: String,
     },
-    /// Another process does now what this one did, so nothing that this one writes counts any more.
+    /// Another process has taken over the work of this one, so its writes no longer count.
     #[error("another process has taken over what this one did for {place}")]
     Overtaken {
         /// The server.
@@ -127,7 +127,7 @@ pub enum RecordsError {
     Row {
         /// The database.
         place: Place,
-        /// What is wrong with it.
+        /// The problem with it.
         message: String,
     },
     /// A stored pipeline that this version cannot read.

@@ -47,11 +47,11 @@ pub(super) fn that_matter(versions: &[String]) -> String {
 /// The content of the pipeline with a certain key.
 pub(super) const PIPELINE: &str = "SELECT content FROM pipelines WHERE hash = $1";
 
-/// The key of a pipeline: its structural hash, unless the one that is `stored` under it has other
-/// names. Schedules are kept as texts, which would mean something else there, or nothing.
+/// The key of a pipeline: its structural hash, unless the pipeline `stored` under it has other names. Schedules are
+/// stored as text, which has another meaning, or none, under other names.
 pub(super) fn key(pipeline: &Pipeline, stored: Option<&[u8]>, place: &Place) -> u128 {
     let hash = pipeline.structural_hash();
-    // One that can no longer be read may have had these names.
+    // An unreadable pipeline may have had these names.
     let stored = stored.and_then(|content| read_pipeline(content, place).ok());
     match stored.is_some_and(|stored| stored.names_hash() != pipeline.names_hash()) {
         true => renamed_key(pipeline),
@@ -101,7 +101,7 @@ const COLUMNS: usize = 20;
 /// The most trials that one statement inserts, far below the databases' limits on values.
 const AT_ONCE: usize = 64;
 
-/// Inserts trials. For each, its id, or `None` if its schedule has a trial already.
+/// Inserts trials. Returns the id of each, or `None` if its schedule already has a trial.
 pub(super) fn insert(
     change: &mut dyn Change,
     trials: &[(ProblemId, &Trial)],
@@ -137,7 +137,7 @@ fn placeholders(row: usize) -> String {
     format!("({})", numbers.join(", "))
 }
 
-/// What a trial's row holds.
+/// The values of a trial's row.
 fn columns(place: &Place, problem: i64, hash: &str, trial: &Trial) -> Result<[Value; COLUMNS], RecordsError> {
     let Trial { sample, predicted_us, spread, retimed_us, measured_at, .. } = trial;
     let kernels = &sample.kernels;
@@ -175,7 +175,7 @@ pub(super) fn has(
     Ok(change.query_one(query, values![problem.0, schedule_hash])?.is_some())
 }
 
-/// Which trials to read, and in which order: what follows [`SELECT`].
+/// The clauses after [`SELECT`]: which trials to read, and in which order.
 pub(super) mod which {
     pub const ALL: &str = "ORDER BY t.id";
     pub const OF_PROBLEM: &str = "WHERE t.problem = $1 ORDER BY t.id";
@@ -280,7 +280,7 @@ pub(super) fn unknown(text: &str) -> Unreadable {
     Unreadable(format!("`{text}` is not known"))
 }
 
-/// What was read from a row of a store.
+/// The result of reading a row of a store.
 pub(super) fn read<T>(place: &Place, read: Result<T, Unreadable>) -> Result<T, RecordsError> {
     read.map_err(|error| RecordsError::unreadable(place, error))
 }

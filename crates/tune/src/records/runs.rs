@@ -96,7 +96,7 @@ fn insert(
     finished: usize,
     weights: Option<Vec<u8>>,
 ) -> Result<(), RecordsError> {
-    // No trial is being recorded now, so all with smaller numbers are there.
+    // No trial is being recorded now, so all trials with smaller numbers exist.
     change.hold_problem(problem.0)?;
     let insert = "INSERT INTO iterations (problem, run, finished, weights, last_trial, finished_at)
          VALUES ($1, $2, $3, $4, (SELECT coalesce(max(id), 0) FROM trials WHERE problem = $1), $5)

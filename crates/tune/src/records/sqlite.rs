@@ -69,8 +69,8 @@ impl Sqlite {
     }
 }
 
-/// Returns the error that opening a path to write is sure to return, as far as that is known without
-/// opening or creating anything.
+/// The error that opening a path for writing is certain to return, as far as that is known without opening or creating
+/// anything.
 pub(super) fn check(path: &Path) -> Result<(), RecordsError> {
     path::check(path)?;
     path::check_writable(path)
@@ -172,7 +172,7 @@ fn query(connection: &Connection, statement: &str, values: &[Value]) -> rusqlite
     statement.query_map(rusqlite::params_from_iter(values), read)?.collect()
 }
 
-/// A statement as SQLite numbers values: to it, `$1` would be a name.
+/// A statement with SQLite's numbered values: SQLite takes `$1` for a name.
 fn numbered(statement: &str) -> String {
     statement.replace('$', "?")
 }

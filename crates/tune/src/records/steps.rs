@@ -1,25 +1,25 @@
-//! The steps of runs of strategies: what was asked, in order, and what was answered.
+//! The steps of strategies' runs: questions in order, and their answers.
 //!
-//! The points of a question are stored as [`asked`](StepOutcome::Asked) before anything is measured, and their outcomes when
-//! all are known. A run that is killed in between finds its question again, and what was measured for it.
+//! The points of a question are stored as [`asked`](StepOutcome::Asked) before anything is measured, and their outcomes
+//! when all are known. A run that is killed in between finds its question again, and its measurements.
 
 use super::store::{Change, Row, Unreadable, Value};
 use super::{ProblemId, Records, RecordsError, RunKey, Trial, now, rows};
 use crate::sample::Status;
 use crate::values;
 
-/// The steps of a run from a certain one on, at most so many.
+/// The steps of a run from a given one on, up to a limit.
 const SELECT: &str = "SELECT point, schedule_hash, outcome, trial, time_us, message FROM steps
      WHERE problem = $1 AND run = $2 AND step >= $3 ORDER BY step LIMIT $4";
 
-/// What came of a point that a strategy asked for.
+/// The outcome of a point that a strategy asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepOutcome {
-    /// Nothing yet.
+    /// None yet.
     Asked,
     /// The run measured it.
     Measured,
-    /// The run tried it, and it has no time.
+    /// The run tried it without getting a time.
     Failed,
     /// The records had a trial of its schedule; without a time, a failed one.
     Known,
@@ -61,7 +61,7 @@ pub struct Step {
     pub point: String,
     /// The hash of its schedule; `None` if it is refused.
     pub schedule_hash: Option<String>,
-    /// What came of it.
+    /// The outcome.
     pub outcome: StepOutcome,
     /// The trial that was measured or found.
     pub trial: Option<i64>,
@@ -100,8 +100,8 @@ impl Records {
         self.read(SELECT, &all_of(problem, run, 0, usize::MAX), read_step)
     }
 
-    /// Stores the steps of a question, of which `first` is the number of the first, in one transaction. Steps that are
-    /// stored already stay as they are. Returns the steps as they are stored.
+    /// Stores the steps of a question in one transaction; `first` is the number of its first step. Stored steps are not
+    /// changed. Returns the steps as they are stored.
     ///
     /// # Errors
     /// If they cannot be stored.
@@ -115,7 +115,7 @@ impl Records {
         self.store_steps(problem, run, first, steps, insert)
     }
 
-    /// Stores the outcomes of those steps of a question that had none, in one transaction. Returns the steps as they are
+    /// Stores the outcomes of the steps of a question that had none, in one transaction. Returns the steps as they are
     /// stored.
     ///
     /// # Errors

@@ -1,15 +1,15 @@
-//! What keeps the tables of records: a SQLite file here, a PostgreSQL server in `warploom-farm`.
+//! The interface to the tables of records: a SQLite file here, a PostgreSQL server in `warploom-farm`.
 //!
-//! Statements are written once, in the SQL that both understand, with `$1`, `$2` and so on for
-//! values. Whatever differs between the two is a method of these traits: locks, clocks, and who is
-//! alive. Tables are made by each store's own migrations.
+//! Statements are written once, in the common subset of both SQL dialects, with `$1`, `$2` and so on for values. The
+//! differences are methods of these traits: locks, clocks, and whether a process is alive. Tables are made by each
+//! store's own migrations.
 
 use std::fmt::{self, Debug, Display, Formatter};
 use std::path::{Path, PathBuf};
 
 use super::RecordsError;
 
-/// Where records are.
+/// The place of records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// In a file.
@@ -35,7 +35,7 @@ impl From<&Path> for Place {
 
 /// A database that keeps records.
 pub trait Store: Debug + Send {
-    /// Where it is, for messages.
+    /// Its place, for messages.
     fn place(&self) -> &Place;
 
     /// Runs a statement that changes nothing.
@@ -51,8 +51,8 @@ pub trait Store: Debug + Send {
     /// If `work` fails, or the transaction cannot be committed.
     fn change(&mut self, work: &mut Work<'_>) -> Result<(), RecordsError>;
 
-    /// Lets the store grow by so many pages of 4 KB only, and then fail as if the disk were full.
-    /// For tests; a store that cannot do this does nothing.
+    /// Lets the store grow by at most `pages` pages of 4 KB, and then fail as if the disk were full. For tests; a store
+    /// that cannot do this does nothing.
     ///
     /// # Errors
     /// If the limit cannot be set.
@@ -62,12 +62,12 @@ pub trait Store: Debug + Send {
     }
 }
 
-/// What is done in a transaction.
+/// The work of a transaction.
 pub type Work<'a> = dyn FnMut(&mut dyn Change) -> Result<(), RecordsError> + 'a;
 
 /// A transaction.
 pub trait Change {
-    /// Where the store is, for messages.
+    /// The place of the store, for messages.
     fn place(&self) -> &Place;
 
     /// Runs a statement; returns the number of rows that it changed.
@@ -176,13 +176,13 @@ macro_rules! values {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row(pub Vec<Value>);
 
-/// A column that holds something else than it should.
+/// A column with a value of an unexpected type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unreadable(pub String);
 
-/// What can be read from a column.
+/// A type that can be read from a column.
 pub trait FromValue: Sized {
-    /// The value as this type; `None` if it is of another one.
+    /// The value as this type; `None` if it has another type.
     fn from_value(value: &Value) -> Option<Self>;
 }
 

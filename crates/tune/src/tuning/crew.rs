@@ -1,5 +1,5 @@
-//! Measuring elsewhere: a crew of other processes builds, checks and times what a session proposes,
-//! and records the trials.
+//! Measuring elsewhere: a crew of other processes builds, checks and times the proposals of a session, and records the
+//! trials.
 
 use std::collections::HashSet;
 
@@ -13,9 +13,8 @@ use crate::sample::Origin;
 
 /// Processes that measure for a session.
 pub trait Crew {
-    /// Lets the crew measure the schedules of an order that have no trial yet, and returns when all
-    /// have one, or soon after `ended` has become true. `heard` is told of every new trial, and returns
-    /// the progress of the session.
+    /// Lets the crew measure the schedules of an order that have no trial yet. Returns when all have one, or soon after
+    /// `ended` has become true. `heard` is told of every new trial, and returns the progress of the session.
     ///
     /// # Errors
     /// If the crew cannot be reached.
@@ -26,8 +25,8 @@ pub trait Crew {
         heard: &mut dyn FnMut(&Trial) -> Progress,
     ) -> Result<(), RecordsError>;
 
-    /// Lets one of the crew run the final rounds of a problem; they start afresh with another one if
-    /// that one is lost. `None` if `ended` has become true before they were over.
+    /// Lets one of the crew run the final rounds of a problem; if it is lost, another one starts afresh. `None` if
+    /// `ended` has become true before they were over.
     ///
     /// # Errors
     /// If the crew cannot be reached.
@@ -42,7 +41,7 @@ pub trait Crew {
 /// Schedules to measure.
 #[derive(Debug)]
 pub struct Order {
-    /// The problem that they are schedules of.
+    /// Their problem.
     pub problem: ProblemId,
     /// The schedules, the most promising first.
     pub wanted: Vec<Wanted>,
@@ -65,7 +64,7 @@ pub struct Wanted {
     pub predicted_us: Option<f64>,
 }
 
-/// Which final rounds to run.
+/// Options of the final rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FinalRounds {
     /// Number of the best schedules to check at the full size.
@@ -74,7 +73,7 @@ pub struct FinalRounds {
     pub retime: bool,
 }
 
-/// What came of the final rounds, beside the times that are recorded.
+/// The result of the final rounds, besides the recorded times.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Finals {
     /// The schedules that passed the check at the full size.

@@ -70,7 +70,7 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// Recompiles the `count` best trials. Those that cannot be used any more make room for the next.
+    /// Recompiles the `count` best trials. Unusable ones are replaced by the next best.
     fn enter(&mut self, count: usize) -> Result<Vec<Finalist>, TuneError> {
         let mut best = VecDeque::from(self.records().best(self.id, usize::MAX)?);
         let mut finalists = Vec::new();

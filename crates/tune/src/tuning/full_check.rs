@@ -21,10 +21,10 @@ use crate::workload;
 /// fraction, the builds are useless as a reference.
 const WILD: f64 = 0.01;
 
-/// The check at the full size, once it was requested, and the schedules that passed it.
+/// The check at the full size, once requested, and the schedules that passed it.
 #[derive(Default)]
 pub(crate) struct FullCheck {
-    /// By the rewrites of the schedules that are checked.
+    /// The checks, by the rewrites of the schedules.
     made: HashMap<Vec<Rewrite>, Option<Arc<Check>>>,
     passed: HashSet<String>,
 }

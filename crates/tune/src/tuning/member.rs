@@ -18,7 +18,7 @@ use crate::records::{Records, RecordsError, Trial};
 use crate::sample::{Origin, Status};
 use crate::worker::Bench;
 
-/// A schedule that a member of a crew works on, and how.
+/// A schedule for a member of a crew, with options.
 #[derive(Clone, Debug)]
 pub struct Assigned {
     /// The schedule.
@@ -65,7 +65,7 @@ pub fn refused(
     trial_of(task, assigned, device, versions, Built::not(status))
 }
 
-/// The trial of a schedule from what was compiled for it, if that says that it cannot run.
+/// The trial of a schedule whose compiled builds show that it cannot run.
 pub fn refused_by_compiler(
     task: &Task<'_>,
     assigned: &Assigned,
@@ -99,8 +99,8 @@ fn trial(measured: Measured) -> Trial {
 }
 
 impl Assigned {
-    /// What it competes with. Samples for training compete with nothing: times of slow schedules matter
-    /// as much as those of fast ones.
+    /// The competition of a candidate. Samples for training compete with nothing: times of slow schedules matter as
+    /// much as those of fast ones.
     fn contest(&self, best_us: Option<f64>) -> Option<Contest> {
         (self.timing != TimingOptions::collection()).then_some(Contest { best_us })
     }
@@ -126,10 +126,10 @@ impl Machine for Nobody {
     fn restore(&mut self) {}
 }
 
-/// What a member with a GPU keeps of one task.
+/// The state of a member with a GPU for one task.
 pub struct Member {
     full: FullCheck,
-    /// A session needs records; nothing of them is kept.
+    /// A session needs records, but nothing in them is kept.
     records: Records,
 }
 

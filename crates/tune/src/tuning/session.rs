@@ -52,7 +52,7 @@ pub(crate) struct Session<'a, 'b> {
     pub skip_spilling: bool,
     /// How candidates are timed.
     pub timing: TimingOptions,
-    /// What times of final rounds are multiplied by, so that they are comparable with those of other GPUs.
+    /// The factor on times of final rounds that makes them comparable with those of other GPUs.
     pub factor: f64,
     pub(super) observer: Observer<'a>,
     records: Mutex<&'a mut Records>,
@@ -107,7 +107,7 @@ impl<'a, 'b> Session<'a, 'b> {
         Options { time_limit, ..options.clone() }
     }
 
-    /// The schedules that a search finds, best predicted first.
+    /// The schedules of a search, best predicted first.
     pub fn search(&self, model: &dyn CostModel, options: &Options) -> Vec<Proposal> {
         let options = self.within_time(options);
         let found = search::search(&self.problem, model, &options, &|_| {});
@@ -181,8 +181,8 @@ impl<'a, 'b> Session<'a, 'b> {
         Ok(())
     }
 
-    /// Removes duplicates; a schedule may be found in more than one way. The records keep schedules as text, so each
-    /// must say what it is.
+    /// Removes duplicates; a schedule may be found in more than one way. The records store schedules as text, so each
+    /// text must read back to its schedule.
     fn distinct(&self, proposals: Vec<Proposal>) -> Result<Vec<Proposal>, TuneError> {
         let mut known = HashSet::new();
         let mut distinct = Vec::new();

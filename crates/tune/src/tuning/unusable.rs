@@ -1,5 +1,5 @@
-//! Recorded trials whose schedules cannot be used: an earlier version accepted them, or their pipeline had other names
-//! for inner Funcs and variables, which the records do not tell apart.
+//! Recorded trials whose schedules are not usable: an earlier version accepted them, or their pipeline had other names
+//! for inner Funcs and variables, which the records do not distinguish.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::records::Trial;
 #[derive(Default)]
 pub(crate) struct Unusable {
     reasons: BTreeMap<i64, String>,
-    /// How many of them the user knows of.
+    /// The number of these that the user was told of.
     told: usize,
 }
 
@@ -28,7 +28,7 @@ impl Unusable {
     }
 }
 
-/// The schedule of a text, if that is what its text says again.
+/// The schedule of a text, if its text reads back to the same schedule.
 pub(crate) fn read_back(text: &str, schedule: &Schedule, pipeline: &Pipeline) -> Result<(), TuneError> {
     let why = match Schedule::parse(text, pipeline) {
         Ok(read) if read == *schedule => return Ok(()),

@@ -12,7 +12,7 @@ use super::protocol::{Request, Response, SubjectMessage};
 use super::{Assignment, Fake, Patience, Role, WorkerError, WorkerProgram};
 use crate::measure::{Failure, Machine, Subject, Timed};
 
-/// Bytes of an input in one message: few enough that the copies which sending makes do not matter.
+/// Bytes of an input in one message, small enough for the copies of sending to be negligible.
 const PART: usize = 64 << 20;
 
 /// A GPU whose programs run in a worker process. A lost process is replaced by a new one.
@@ -125,7 +125,7 @@ impl Running {
         }
         for input in subject.inputs() {
             let mut parts = input.chunks(PART);
-            // An input without bytes has a part too.
+            // An input without bytes also has a part.
             let first = parts.next().unwrap_or_default();
             for (starts, part) in [(true, first)].into_iter().chain(parts.map(|part| (false, part))) {
                 self.process.ask(&Request::Input { starts, part: Bytes(part.to_vec()) }, patience)?;

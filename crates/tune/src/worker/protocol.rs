@@ -27,7 +27,7 @@ const HEAD: usize = 12;
 pub(super) enum Request {
     /// Compile a program for a device.
     Compile { program: Program, device: Description },
-    /// Store some bytes of an input for the next subject. The first of them starts an input.
+    /// Store some bytes of an input for the next subject. The first message of an input has `starts`.
     Input { starts: bool, part: Bytes },
     /// Store a subject under a number, with the inputs that were sent before it.
     Subject { number: u64, subject: Box<SubjectMessage> },
@@ -39,7 +39,8 @@ pub(super) enum Request {
     Run { subject: u64, program: Program },
 }
 
-/// A device in a message, as the text of its file: that leaves out what a device does not say, which the binary form cannot.
+/// A device in a message, as the text of its file: unlike the binary form, the text can omit fields that a device does
+/// not set.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(super) struct Description(pub Box<Device>);

@@ -6,9 +6,9 @@ use warploom_tensor::Definition;
 use super::{App, Setting, Settings, Shapes};
 
 impl App {
-    /// A definition in the notation of Tensor Comprehensions as an app. `pipeline` and `request` are what
-    /// [`Definition::realise`] gives at `sizes`; the request may have more Params by now. The sizes can still change, as long as
-    /// the pipeline stays what it is.
+    /// A definition in the notation of Tensor Comprehensions as an app. `pipeline` and `request` are the results of
+    /// [`Definition::realise`] at `sizes`; the request may have more Params by now. The sizes may still change, as long
+    /// as the pipeline does not.
     ///
     /// ```
     /// use warploom::app::{App, Settings};
@@ -41,7 +41,7 @@ impl App {
     }
 }
 
-/// The boxes of a definition at other sizes; none if its pipeline is another one there.
+/// The boxes of a definition at other sizes; none if its pipeline differs there.
 fn shapes_at(definition: &Definition, names: &[String], hash: u128, settings: &Settings) -> Shapes {
     let at: Vec<(&str, i64)> = names.iter().map(|name| (name.as_str(), settings.int(name))).collect();
     match definition.realise(&at) {

@@ -55,7 +55,7 @@ impl Settings {
         }
     }
 
-    /// Gives a value to a Param for which the app and its pipeline have none.
+    /// Adds a value for a Param for which the app and its pipeline have none.
     pub fn give(&mut self, param: &str, value: f64) {
         self.values.insert(param.to_owned(), value);
     }

@@ -37,7 +37,7 @@ impl Shapes {
         )
     }
 
-    /// The boxes that a request gives.
+    /// The boxes of a request.
     pub fn of_request(pipeline: &Pipeline, request: &Realisation) -> Shapes {
         let inputs = pipeline.inputs().values().zip(request.inputs.values());
         let outputs = pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id]).zip(&request.outputs);

@@ -16,4 +16,5 @@ mod packages;
 mod points;
 mod policy;
 mod statements;
+mod tables;
 mod tensors;

@@ -64,7 +64,7 @@ pub fn header(manifest: &Manifest) -> String {
     )
 }
 
-/// The codes of errors, and the function that says what they mean.
+/// The error codes, and the function that describes them.
 fn errors(manifest: &Manifest) -> String {
     let name = &manifest.name;
     fill(include_str!("errors.h"), &[("name", name.clone()), ("NAME", name.to_uppercase())])
@@ -88,7 +88,7 @@ pub(super) fn only_sizes(manifest: &Manifest) -> String {
     }
 }
 
-/// How the memory of inputs and outputs is aligned, after "a multiple of".
+/// The alignment of the memory of inputs and outputs, as words after "a multiple of".
 pub(super) fn aligned(manifest: &Manifest) -> &'static str {
     match vary(manifest) {
         true => "an element's own size, so that it may be a part of a larger array",
@@ -159,7 +159,7 @@ fn params(manifest: &Manifest) -> String {
     fill(template, &[("name", manifest.name.clone()), ("fields", fields.collect())])
 }
 
-/// Which code the source contains, for a comment.
+/// Describes the code in the source, for a comment.
 fn code(manifest: &Manifest) -> String {
     let line = |code: &Compiled| {
         let (arch, ComputeCapability { major, minor }) = (code.arch(), code.compute);

@@ -1,4 +1,4 @@
-//! The manifest: all that a program needs to run a pipeline's kernels.
+//! The manifest: everything that a program needs to run a pipeline's kernels.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -45,14 +45,14 @@ pub struct Manifest {
     pub code: Vec<Compiled>,
     /// The pipeline's Params, in word order.
     pub params: Vec<Param>,
-    /// The sizes that every run gives; empty if all are fixed. Numbers that follow from them are C expressions below, and the
-    /// plain numbers beside those are the largest.
+    /// The sizes that every run gives; empty if all are fixed. Numbers that follow from them are C expressions below;
+    /// the plain numbers beside those are the largest values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<Size>,
     /// Values that follow from the sizes and are used in several expressions below, each after those that it uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Derived>,
-    /// What must hold at the sizes of a run besides their ranges, as C conditions.
+    /// The conditions on the sizes of a run besides their ranges, in C.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<String>,
     /// Every array in device memory: inputs, outputs and temporaries.
@@ -214,7 +214,7 @@ pub struct Kernel {
     pub static_shared_bytes: u32,
     /// Bytes of dynamic shared memory that a launch must request; the most, if they follow from the sizes.
     pub dynamic_shared_bytes: u32,
-    /// What each launch passes, in parameter order.
+    /// The arguments of each launch, in parameter order.
     pub arguments: Vec<Argument>,
     /// Whether it waits for the launch before it, in code for compute capability 9.0 or higher. It may then be launched
     /// early, with the attribute for programmatic stream serialization.
@@ -231,7 +231,7 @@ pub struct Kernel {
     pub numbers: Vec<Number>,
 }
 
-/// What a launch passes for one parameter of a kernel.
+/// An argument that a launch passes to a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Argument {
@@ -338,7 +338,7 @@ impl Manifest {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// The size of the workspace of a run with these buffers, which are those of the program at the sizes of the run.
+    /// The size of the workspace of a run with the given buffers: those of the program at the sizes of the run.
     pub fn workspace_bytes_at(&self, run: &target::Program) -> u64 {
         let mut workspace = Workspace::default();
         for buffer in run.buffers.iter().filter(|buffer| buffer.role == Role::Temporary) {

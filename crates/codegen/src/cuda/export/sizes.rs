@@ -1,4 +1,4 @@
-//! What follows from the sizes and strides of a run, in C.
+//! Numbers that follow from the sizes and strides of a run, in C.
 
 use ahash::AHashMap;
 use warploom_lang::dynamic::{Atom, AtomId, Formula, FormulaRange, Words};
@@ -56,7 +56,7 @@ impl<'p> Sized<'p> {
         Sized { program, own, sizes, names: named }
     }
 
-    /// The values that several formulas share, each after those that it follows from.
+    /// The values that several formulas share, each after the values that it uses.
     pub fn values(&self) -> Vec<Derived> {
         let Some(own) = self.own else { return Vec::new() };
         let named = own.formulas.atoms().keys().skip(self.sizes.len());
@@ -131,7 +131,7 @@ impl<'p> Sized<'p> {
     }
 }
 
-/// The atoms that occur more than once in what a program computes from its sizes, other than sizes.
+/// The atoms, other than sizes, that occur more than once in the formulas of a program.
 fn shared(program: &Program, own: &ProgramSizes) -> Vec<AtomId> {
     let atoms = own.formulas.atoms();
     let mut uses: IdVec<AtomId, usize> = atoms.values().map(|_| 0).collect();

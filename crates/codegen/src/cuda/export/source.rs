@@ -24,9 +24,8 @@ const FIND_EARLY: &str = "        if (result == CUDA_SUCCESS && waits[i]) {
         }
 ";
 
-/// Prints the definitions of what [`header`](super::header()) declares. `code` is the content of
-/// each file of [`Manifest::code`], which is embedded. If there is none, the user has to supply a
-/// file.
+/// Prints the definitions of the functions that [`header`](super::header()) declares. `code` is the content of each
+/// file of [`Manifest::code`], which is embedded. If there is none, the user has to supply a file.
 pub fn source(manifest: &Manifest, code: &[&[u8]]) -> String {
     let name = &manifest.name;
     let load_own = match code {
@@ -38,7 +37,7 @@ pub fn source(manifest: &Manifest, code: &[&[u8]]) -> String {
         let Kernel { entry, grid: [x, y, z], threads, dynamic_shared_bytes, .. } = kernel;
         format!("    {{\"{entry}\", {{{x}, {y}, {z}}}, {threads}, {dynamic_shared_bytes}}},\n")
     });
-    // A program of one launch needs nothing of this.
+    // A program of one launch needs no chaining.
     let chained = |text: &str| if is_chained(manifest) { text.to_string() } else { String::new() };
     fill(
         include_str!("template.c"),
@@ -77,7 +76,7 @@ pub fn source(manifest: &Manifest, code: &[&[u8]]) -> String {
     )
 }
 
-/// Whether kernels may be launched before the one before them has ended.
+/// Whether kernels may be launched before their predecessor has ended.
 fn is_chained(manifest: &Manifest) -> bool {
     manifest.kernels.iter().any(|kernel| kernel.waits)
 }
@@ -201,7 +200,7 @@ pub(super) fn error(manifest: &Manifest, kind: &str) -> String {
     format!("{}_ERROR_{kind}", manifest.name.to_uppercase())
 }
 
-/// The function that says what errors mean.
+/// The function that describes errors.
 fn errors(manifest: &Manifest) -> String {
     fill(
         include_str!("errors.c"),
@@ -214,7 +213,7 @@ fn errors(manifest: &Manifest) -> String {
     )
 }
 
-/// Refuses memory that kernels cannot use.
+/// Refuses memory that kernels cannot access.
 fn usable(manifest: &Manifest) -> String {
     let workspace = match sizes::vary(manifest) {
         true => Some(format!("at.bytes > 0 ? usable(workspace, {ALIGNMENT}) : CUDA_SUCCESS")),
@@ -234,7 +233,7 @@ fn usable(manifest: &Manifest) -> String {
         .collect()
 }
 
-/// The body of the function that tells how large a workspace is.
+/// The body of the function that returns the size of a workspace.
 fn workspace_bytes(manifest: &Manifest) -> String {
     if !sizes::vary(manifest) {
         return format!("    return {};\n", manifest.workspace_bytes);
@@ -247,7 +246,7 @@ fn workspace_bytes(manifest: &Manifest) -> String {
     format!("    layout at;\n    return {none}{call} ? at.bytes : 0;\n")
 }
 
-/// Refuses to allocate a workspace for nobody, or for sizes that cannot be used.
+/// Refuses a null result pointer, and sizes that cannot be used.
 fn allocatable(manifest: &Manifest) -> String {
     let null = error(manifest, "NULL");
     let refuse = |condition: &str| format!("    if ({condition}) {{\n        return {null};\n    }}\n");

@@ -55,9 +55,8 @@ impl KernelPrinter<'_> {
         })
     }
 
-    /// The sides of a `select` that contain a load while the other side does not, as at the border
-    /// of an image. C++ evaluates only one side; hoisted loads are unconditional and shared between
-    /// neighbouring points.
+    /// The sides of a `select` that contain a load while the other side does not, as at the border of an image. C++
+    /// evaluates only one side; hoisted loads are unconditional and merged between neighbouring points.
     fn early(&self, nodes: &[NodeId]) -> HashSet<NodeId> {
         let exprs = &self.kernel.exprs;
         let mut loading: HashSet<NodeId> = HashSet::new();

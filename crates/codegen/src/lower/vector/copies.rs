@@ -1,4 +1,4 @@
-//! Asynchronous copies of several elements at a time.
+//! Asynchronous copies by vectors.
 
 use ahash::AHashMap;
 
@@ -19,7 +19,7 @@ struct Copy {
 }
 
 impl KernelLowering<'_> {
-    /// A loop of asynchronous copies, with vectors after it for those that can be made so.
+    /// A loop of asynchronous copies, with vectors after it for those that can be vectors.
     pub(super) fn copy_loop(&mut self, around: &Unrolled, body: Vec<Stmt>) -> Vec<Stmt> {
         let (mut inner, mut vectors) = (Vec::new(), Vec::new());
         for stmt in body {
@@ -44,7 +44,7 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// The vectors of a copy, as wide as both its sides allow.
+    /// The vectors of a copy, as wide as both sides allow.
     fn copied_vectors(&mut self, around: &Unrolled, copy: &Copy) -> Option<Vec<Stmt>> {
         let Copy { to: (to, at), from: (from, index), .. } = *copy;
         let width = self.width(around, to, at)?.min(self.width(around, from, index)?);
@@ -59,7 +59,7 @@ impl KernelLowering<'_> {
         Some(nesting.around(&mut self.builder, vec![vector]))
     }
 
-    /// Keeps the points of all elements of a vector, if they are asked for.
+    /// Records the points of all elements of a vector, if requested.
     fn touch_vector(
         &mut self,
         around: &Unrolled,

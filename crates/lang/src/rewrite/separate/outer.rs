@@ -5,7 +5,7 @@ use crate::op::BinaryOp;
 use crate::rewrite::separate::sums::{binary, number, signed};
 use crate::types::{Type, Value};
 
-/// How many weights are tried as the one that divides those of its column, because quotients of floats round.
+/// The most weights that are tried as the pivot of their column, because quotients of floats round.
 const MOST_PIVOTS: usize = 128;
 
 /// An outer product: the weight at a row and a column is the product of their factors.
@@ -16,8 +16,8 @@ pub(super) struct Factors {
 
 /// The factors of a matrix of weights of one type. Each row and each column has a weight other than 0.
 ///
-/// Integers: small factors where the weights are an outer product as they stand, otherwise factors modulo
-/// 2^n, which exist for every outer product modulo 2^n. Floats: products round to the weights.
+/// Integers: small factors if the weights are an outer product as they stand, otherwise factors modulo 2^n, which exist
+/// for every outer product modulo 2^n. Floats: products must round to the weights.
 pub(super) fn factors(matrix: &[Vec<Value>]) -> Option<Factors> {
     let ty = matrix.first()?.first()?.ty();
     let candidates = if ty.is_float() { of_floats(matrix, ty) } else { of_integers(matrix, ty) };
@@ -66,7 +66,7 @@ fn of_floats(matrix: &[Vec<Value>], ty: Type) -> Vec<Factors> {
     candidates
 }
 
-/// Factors in whole numbers, if the first row divided by what its weights have in common divides the others.
+/// Factors in whole numbers, if the first row divided by its common divisor divides the others.
 fn whole(matrix: &[Vec<i64>]) -> Option<(Vec<i64>, Vec<i64>)> {
     let first = matrix.first()?;
     let common = first.iter().fold(0, |common, weight| gcd(common, *weight));
@@ -81,8 +81,8 @@ fn whole(matrix: &[Vec<i64>]) -> Option<(Vec<i64>, Vec<i64>)> {
 
 /// Factors modulo 2^bits.
 ///
-/// Divided by the largest power of 2 that all weights have, one weight is odd and has an inverse: its row
-/// and column then determine all others, modulo what is left of 2^bits.
+/// Divided by the largest common power of 2, one weight is odd and has an inverse: its row and column then determine
+/// all others, modulo the remaining bits.
 fn modular(matrix: &[Vec<i64>], bits: u32) -> Option<(Vec<i64>, Vec<i64>)> {
     let twos = matrix.iter().flatten().map(|weight| weight.trailing_zeros()).min()?.min(bits - 1);
     let odd = |row: &Vec<i64>| row.iter().position(|weight| (weight >> twos) & 1 == 1);
@@ -94,7 +94,7 @@ fn modular(matrix: &[Vec<i64>], bits: u32) -> Option<(Vec<i64>, Vec<i64>)> {
     Some((rows, row.iter().map(|weight| weight >> twos).collect()))
 }
 
-/// The inverse of an odd number modulo 2^64. Each step doubles the number of bits that are right, from 3.
+/// The inverse of an odd number modulo 2^64. Each step doubles the number of correct bits, from 3.
 fn inverse(odd: u64) -> u64 {
     let step = |inverse: u64| inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));
     (0..5).fold(odd, |inverse, _| step(inverse))

@@ -10,10 +10,10 @@ use crate::rewrite::operator::{Reduction, is_exact};
 use crate::rewrite::separate::{Reading, Refusal, access_of, vars_of};
 use crate::types::{Type, Value};
 
-/// A term with more factors stays as it is.
+/// Terms with more factors are not separated.
 const MOST_FACTORS: usize = 64;
 
-/// Separates an update that is a sum: the first pass runs over the reduction variables with which what it reads moves along a
+/// Separates an update that is a sum: the first pass runs over the reduction variables that move its reads along a
 /// dimension, the update over the rest.
 pub(super) fn separate(draft: &mut Draft, at: StageRef, dim: usize) -> Result<(), Refusal> {
     let stage = draft.stage(at).clone();
@@ -27,7 +27,7 @@ pub(super) fn separate(draft: &mut Draft, at: StageRef, dim: usize) -> Result<()
     Ok(())
 }
 
-/// What an update adds to each point, if it adds something to every point of its domain.
+/// The term that an update adds to each point, if it adds one to every point of its domain.
 fn term(draft: &Draft, at: StageRef, stage: &Stage) -> Option<ExprId> {
     let reduction = Reduction::of(&draft.exprs, at.func, stage)?;
     let pure = (0..stage.indices.len()).all(|d| stage.is_pure(&draft.exprs, d));
@@ -41,7 +41,7 @@ fn term(draft: &Draft, at: StageRef, stage: &Stage) -> Option<ExprId> {
 struct Split {
     reading: Reading,
     access: ExprId,
-    /// The factor that reads, and the weights that depend on the position along the dimension.
+    /// The factor with the read, and the weights that depend on the position along the dimension.
     first: Vec<ExprId>,
     /// The other weights.
     second: Vec<ExprId>,
@@ -79,7 +79,7 @@ impl Split {
         Ok(split)
     }
 
-    /// Adds the first pass and lets the update sum what it gives.
+    /// Adds the first pass and lets the update sum its results.
     fn emit(&self, draft: &mut Draft, at: StageRef, stage: Stage, ty: Type) {
         let (numbers, along, across) = self.domains(&stage);
         let first = self.reading.moved(draft, &self.first, &BTreeSet::from([self.access]), &numbers);

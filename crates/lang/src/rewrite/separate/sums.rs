@@ -11,7 +11,7 @@ use crate::rewrite::separate::taps::groups;
 use crate::rewrite::separate::{Refusal, cast};
 use crate::types::{Type, Value};
 
-/// Separates the sums of a definition that can be, those on the outside first.
+/// Separates the separable sums of a definition, outermost first.
 pub(super) fn separate(draft: &mut Draft, at: StageRef, dim: usize) -> Result<(), Refusal> {
     let result = separate_one(draft, at, dim);
     while result.is_ok() && separate_one(draft, at, dim).is_ok() {}
@@ -54,7 +54,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// The sum that an expression is. Each node is visited once, after all that use it.
+    /// An expression as a sum. Each node is visited once, after all its users.
     fn of(exprs: &Exprs, root: ExprId) -> Sum {
         let ty = exprs[root].ty;
         let mut sum = Sum { ty, constant: Value::zero(ty), terms: BTreeMap::new() };
@@ -107,7 +107,8 @@ impl Sum {
     }
 }
 
-/// What a node adds up, with a factor for each part; `None` if it is a term. Conversions to fewer bits keep sums and products.
+/// The summands of a node, with a factor each; `None` if it is a term. Conversions to fewer bits preserve sums and
+/// products.
 fn parts(exprs: &Exprs, id: ExprId) -> Option<Vec<(ExprId, Value)>> {
     let node = &exprs[id];
     let NodeKind::Op(op) = node.kind else { return None };
@@ -152,7 +153,8 @@ fn known(exprs: &Exprs, id: ExprId) -> Option<Value> {
     values.get(&id).copied()
 }
 
-/// `constant + Σ weight · term`, with differences for weights below 0 after a first term that has none, if there is one.
+/// `constant + Σ weight · term`. Negative weights become differences, after a first term with a positive weight if
+/// there is one.
 pub(super) fn weighted(draft: &mut Draft, terms: &[(ExprId, Value)], constant: Value) -> ExprId {
     let ty = constant.ty();
     let first = terms.iter().position(|(_, weight)| !is_negative(*weight)).unwrap_or_default();
@@ -181,7 +183,7 @@ pub(super) fn weighted(draft: &mut Draft, terms: &[(ExprId, Value)], constant: V
     }
 }
 
-/// Whether a weight is written shorter with a minus sign; the numbers of an unsigned type wrap.
+/// Whether a weight is shorter with a minus sign; the numbers of an unsigned type wrap.
 fn is_negative(weight: Value) -> bool {
     let ty = weight.ty();
     match ty.is_float() {
@@ -192,7 +194,7 @@ fn is_negative(weight: Value) -> bool {
     }
 }
 
-/// The integer with the bits of an integer, seen as signed.
+/// The integer with the same bits, seen as signed.
 pub(super) fn signed(value: Value) -> i64 {
     let unused = 64 - 8 * value.ty().bytes() as u32;
     ((value.bits() << unused) as i64) >> unused

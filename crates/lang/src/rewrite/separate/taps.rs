@@ -1,4 +1,4 @@
-//! Terms of a sum that are one expression at different points.
+//! Taps: terms of a sum that are the same expression at different points.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::rewrite::separate::sums::{Sum, binary, weighted};
 use crate::rewrite::separate::{Reading, Refusal, access_of, cast};
 use crate::types::{Type, Value};
 
-/// A larger box must have all its taps.
+/// Larger boxes must have all their taps.
 const MOST_WEIGHTS: usize = 1 << 16;
 
 /// A term that reads one point.
@@ -24,7 +24,7 @@ pub(super) struct Tap {
     offsets: Vec<i64>,
 }
 
-/// Taps that differ in the constants of their indices and in their weights alone.
+/// Taps that differ only in the constants of their indices and in their weights.
 pub(super) struct Group {
     pub taps: Vec<Tap>,
 }
@@ -60,7 +60,7 @@ pub(super) fn groups(draft: &mut Draft, sum: &Sum) -> Vec<Group> {
     groups.into_values().collect()
 }
 
-/// An index as a sum of something that moves and a constant.
+/// An index as a sum of a moving part and a constant.
 #[derive(Clone, Copy)]
 struct Place {
     /// `None` for a constant.
@@ -68,7 +68,7 @@ struct Place {
     offset: i64,
 }
 
-/// The places of some indices and of what they consist of, operands first.
+/// The places of some indices and of their subexpressions, operands first.
 fn places(draft: &mut Draft, indices: &[ExprId]) -> BTreeMap<ExprId, Place> {
     let mut places: BTreeMap<ExprId, Place> = BTreeMap::new();
     for id in draft.exprs.reachable(indices.iter().copied()) {
@@ -119,7 +119,7 @@ pub(super) struct Split<'g> {
 }
 
 impl Group {
-    /// The two passes that the taps are, the first along a dimension.
+    /// The taps as two passes, the first along a dimension.
     pub fn split(&self, exprs: &Exprs, dim: usize) -> Result<Split<'_>, Refusal> {
         let first = self.taps.first().ok_or(Refusal::NoTaps)?;
         let differs = |d: usize| self.taps.iter().any(|tap| tap.offsets[d] != first.offsets[d]);
@@ -153,7 +153,7 @@ impl Group {
 }
 
 impl Split<'_> {
-    /// Adds the first pass; the terms of the second one.
+    /// Adds the first pass, and returns the terms of the second.
     pub fn emit(&self, draft: &mut Draft, at: StageRef, ty: Type) -> Vec<(ExprId, Value)> {
         let terms: Vec<ExprId> = self.rows.iter().map(|tap| cast(draft, tap.term, ty)).collect();
         let accesses = self.rows.iter().map(|tap| tap.access).collect();

@@ -1,4 +1,4 @@
-//! The tables of a file, and what earlier versions of them lack.
+//! The tables of a file, and the migrations from earlier versions.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::{BUSY, Place, RecordsError, SCHEMA, of};
 /// SQLite application id of a records database: "WPLM".
 const APPLICATION: i64 = 0x5750_4c4d;
 
-/// What leads from each version of the schema to the next; the first makes the tables of version 1.
+/// The migrations between versions of the schema; the first one makes the tables of version 1.
 const MIGRATIONS: [&str; SCHEMA as usize] =
     [include_str!("001.sql"), include_str!("002.sql"), include_str!("003.sql")];
 
@@ -99,7 +99,7 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Adds what databases of earlier versions lack.
+/// Migrates databases of earlier versions.
 fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
     if version(connection)? >= SCHEMA {
         return Ok(());

@@ -24,7 +24,7 @@ impl Owner {
         Owner { host, process: std::process::id() }
     }
 
-    /// Parses what `Display` prints.
+    /// Parses the text of `Display`.
     pub fn parse(text: &str) -> Option<Owner> {
         let (process, host) = text.split_once(' ')?;
         Some(Owner { host: host.to_owned(), process: process.parse().ok()? })

@@ -1,8 +1,8 @@
 //! Where a database may be stored. SQLite's write-ahead log needs memory shared by all its users,
 //! so all of them must run on one machine.
 //!
-//! A path is that of a file. SQLite itself would take `file:a.db?mode=memory` for a URI, whose
-//! options would let it forget everything or ignore locks, and would bypass the checks here.
+//! A path always names a file. SQLite itself would take `file:a.db?mode=memory` for a URI, whose options could discard
+//! everything or ignore locks, and would bypass the checks here.
 
 use std::borrow::Cow;
 use std::fs;
@@ -42,10 +42,10 @@ const OF_NETWORKS: &[&str] = &[
     "smbfs",
 ];
 
-/// How addresses of databases on servers begin. No path of a file begins so by accident.
+/// The schemes of databases on servers. No path of a file begins like this by accident.
 const OF_SERVERS: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// How an address begins, if a text is that of a server rather than a path.
+/// The scheme of a server's address; `None` for a path.
 pub(in crate::records) fn of_server(path: &Path) -> Option<&'static str> {
     let text = path.to_string_lossy().to_lowercase();
     OF_SERVERS.into_iter().find(|scheme| text.starts_with(scheme))
@@ -66,9 +66,8 @@ pub(super) fn check(path: &Path) -> Result<(), RecordsError> {
     }
 }
 
-/// The path as SQLite takes it for nothing but a path. A compiled-in option (`SQLITE_USE_URI`) makes
-/// it read what begins with `file:` as a URI, whatever the flags say; `:memory:` and the empty path
-/// stand for databases that are forgotten.
+/// The path in a form that SQLite takes for nothing but a path. With a compiled-in option (`SQLITE_USE_URI`) it reads
+/// `file:` as the start of a URI, whatever the flags say; `:memory:` and the empty path stand for temporary databases.
 pub(super) fn plain(path: &Path) -> Cow<'_, Path> {
     match path.is_absolute() {
         true => Cow::Borrowed(path),
