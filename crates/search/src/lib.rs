@@ -33,7 +33,6 @@ mod follow;
 mod freeze;
 mod greedy;
 mod hash;
-mod interleave;
 mod kernels;
 mod lanes;
 mod lift;
@@ -54,7 +53,6 @@ mod staging;
 mod state;
 mod statistics;
 mod tiles;
-mod vectors;
 
 use std::sync::Arc;
 use std::time::Instant;
