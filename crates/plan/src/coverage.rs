@@ -33,7 +33,7 @@ macro_rules! named {
 }
 
 named! {
-    /// A decision of a schedule about a stage or staged input.
+    /// A decision of a schedule about a stage or staged input, other than its words.
     ///
     /// A stage is *eligible* for a decision if its readers, as scheduled, and its own loops allow it:
     ///
@@ -50,7 +50,7 @@ named! {
     /// | threads, rounds, serial tiles, unrolling | stages in nests that have such loops at their place |
     /// | reductions on blocks and threads, in another order | stages with variables whose dependences allow it inside some loops |
     /// | atomics on blocks and threads | updates that one atomic operation makes, at root and in memory that threads share |
-    Decision, DECISIONS:
+    Choice, CHOICES:
     /// Inlined into every use.
     Inlined "inlined";
     /// A kernel's own stage.
@@ -162,11 +162,11 @@ impl Share {
     }
 }
 
-/// How often schedules took each [`Decision`] per [`StageKind`], out of how often they could.
+/// How often schedules took each [`Choice`] per [`StageKind`], out of how often they could.
 ///
 /// ```
 /// use warploom_lang::*;
-/// use warploom_plan::{Coverage, Decision, Problem, StageKind};
+/// use warploom_plan::{Coverage, Choice, Problem, StageKind};
 /// use warploom_schedule::Schedule;
 /// use warploom_target::Device;
 /// let x = vars!(x);
@@ -176,13 +176,13 @@ impl Share {
 /// let problem = Problem::new(&pipeline, &request, &Device::preset("h200")?)?;
 /// let mut coverage = Coverage::default();
 /// coverage.add(&problem, &problem.default_schedule());
-/// let inlined = coverage.share(Decision::Inlined, StageKind::Pointwise);
+/// let inlined = coverage.share(Choice::Inlined, StageKind::Pointwise);
 /// assert_eq!((inlined.eligible, inlined.taken), (1, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Coverage {
-    shares: [[Share; KINDS]; DECISIONS],
+    shares: [[Share; KINDS]; CHOICES],
     /// One per number of a kernel, then one per number of a nest.
     numbers: [Share; NUMBERS],
     /// How many rewrites of each kind count.
@@ -199,7 +199,7 @@ const NUMBERS: usize = KernelNumbers::WORDS.len() + NestNumbers::WORDS.len();
 impl Default for Coverage {
     fn default() -> Coverage {
         Coverage {
-            shares: [[Share::default(); KINDS]; DECISIONS],
+            shares: [[Share::default(); KINDS]; CHOICES],
             numbers: [Share::default(); NUMBERS],
             rewrites: [0; Rewrite::WORDS.len()],
             schedules: 0,
@@ -236,7 +236,7 @@ impl Coverage {
     }
 
     /// How often a decision was taken for a kind of stage.
-    pub fn share(&self, decision: Decision, kind: StageKind) -> Share {
+    pub fn share(&self, decision: Choice, kind: StageKind) -> Share {
         self.shares[decision as usize][kind as usize]
     }
 
@@ -277,14 +277,19 @@ impl Coverage {
 
     /// The decisions taken by less than `part` of the eligible stages, if at least `enough` stages were
     /// eligible.
-    pub fn rare(&self, part: f64, enough: u64) -> Vec<(Decision, StageKind, Share)> {
-        let all = Decision::ALL.into_iter().flat_map(|decision| {
+    pub fn rare(&self, part: f64, enough: u64) -> Vec<(Choice, StageKind, Share)> {
+        let all = Choice::ALL.into_iter().flat_map(|decision| {
             StageKind::ALL.into_iter().map(move |kind| (decision, kind, self.share(decision, kind)))
         });
         all.filter(|(.., share)| share.eligible >= enough && share.part() < part).collect()
     }
 
-    fn record(&mut self, decision: Decision, kind: StageKind, taken: bool) {
+    fn record_word(&mut self, word: &str, taken: bool) {
+        let mut words = KernelNumbers::WORDS.iter().chain(NestNumbers::WORDS).zip(&mut self.numbers);
+        words.find(|(known, _)| **known == word).into_iter().for_each(|(_, share)| share.record(taken));
+    }
+
+    fn record(&mut self, decision: Choice, kind: StageKind, taken: bool) {
         self.shares[decision as usize][kind as usize].record(taken);
     }
 }
@@ -296,13 +301,13 @@ const COLUMN: usize = 13;
 /// and of how many.
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = Decision::ALL.into_iter().map(|decision| decision.name().len()).max().unwrap_or(0);
+        let head = Choice::ALL.into_iter().map(|decision| decision.name().len()).max().unwrap_or(0);
         write!(f, "{:head$}", "")?;
         for kind in StageKind::ALL {
             write!(f, "{:>COLUMN$}", kind.name())?;
         }
         writeln!(f)?;
-        for decision in Decision::ALL {
+        for decision in Choice::ALL {
             write!(f, "{:head$}", decision.name())?;
             for kind in StageKind::ALL {
                 write!(f, "{:>COLUMN$}", shown(self.share(decision, kind)))?;

@@ -1,11 +1,8 @@
 //! Checks the rules of schedules, and reports each violation at its place in the tree.
 
-mod copies;
-mod lanes;
 mod loops;
 mod order;
 mod placement;
-mod rows;
 pub(crate) mod rule;
 mod storage;
 pub(crate) mod violation;
@@ -20,7 +17,6 @@ use crate::legality::violation::{Violation, located};
 use crate::plan::{NestPlan, Plan};
 use crate::problem::{FuncList, Problem};
 
-pub use copies::ASYNC_DEPTHS;
 pub use storage::{MAX_PRIVATE_BYTES, SMALL_EXTENT};
 
 impl Problem {

@@ -17,7 +17,8 @@
 //! | `barriers` | where threads wait for each other |
 //! | `ahead`, `lanes`, `rows`, `warps` | copies ahead of time, registers shared by lanes, rows, exchange in a warp |
 //! | `body` | what one block of a kernel does, as data: axes, arrays, accesses |
-//! | `legality` | the rules of schedules |
+//! | `decisions` | the words of a line: each with its rules, where it is possible, and how it is drawn and tried |
+//! | `legality` | all other rules of schedules |
 //! | `default`, `random` | schedules to start from |
 //! | `coverage` | which decisions a set of schedules has seen |
 
@@ -27,6 +28,7 @@ mod axes;
 mod barriers;
 pub mod body;
 mod coverage;
+pub mod decisions;
 mod default;
 mod footprint;
 mod ids;
@@ -42,7 +44,7 @@ mod trace;
 mod warps;
 
 pub use barriers::{Barriers, LoopBarriers};
-pub use coverage::{Coverage, Decision, Share, StageKind};
+pub use coverage::{Choice, Coverage, Share, StageKind};
 pub use footprint::{
     Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, LaunchExtent, MAX_REGISTER_BYTES, MOST_KEPT,
     NestFootprint, RegisterFootprint, Rows, SHARED_ALIGNMENT, Spread, StagedFootprint, ThreadLoop,
@@ -51,7 +53,7 @@ pub use footprint::{
 pub use ids::{KernelId, LoopId, NestId};
 pub use legality::rule::{Rule, Side};
 pub use legality::violation::Violation;
-pub use legality::{ASYNC_DEPTHS, MAX_PRIVATE_BYTES, SMALL_EXTENT};
+pub use legality::{MAX_PRIVATE_BYTES, SMALL_EXTENT};
 pub use plan::{KernelPlan, LoopIds, LoopPlan, NestPlan, Plan, Sequence, Stepped, Steps};
 pub use planned::{PlanError, Planned};
 pub use problem::{AtomicUpdate, Problem, RewrittenError};

@@ -1,23 +1,21 @@
 //! Random schedules: legal for any pipeline, with bounded work and size, and as diverse as the rules
 //! allow.
 
-mod atomics;
-mod copies;
-mod draw;
+pub(crate) mod draw;
 mod estimate;
 pub(crate) mod facts;
 mod kernels;
-mod lanes;
 mod place;
 mod rewrites;
-mod tiles;
+pub(crate) mod tiles;
 mod warps;
 
 use std::collections::BTreeSet;
 
 use warploom_lang::FuncId;
-use warploom_schedule::{RootItem, Schedule};
+use warploom_schedule::{Item, Nest, RootItem, Schedule, StageRef};
 
+use crate::decisions::DECISIONS;
 use crate::plan::Plan;
 use crate::problem::Problem;
 use crate::random::draw::Draw;
@@ -34,6 +32,9 @@ pub const MAX_SIZE: u64 = 20_000;
 
 /// The maximum number of points of a stage in unrolled loops.
 const MAX_UNROLLED: u64 = 64;
+
+/// The probability that a word is set where it is possible, unless its decision says otherwise.
+pub(crate) const WORD: f64 = 0.25;
 
 /// The probability that a schedule should have a Func in a block, and likewise one in a thread.
 const WISH: f64 = 0.95;
@@ -123,13 +124,28 @@ struct Wishes {
 }
 
 /// The state of the generation: a legal schedule and what the edits need.
-struct Generator<'a> {
-    facts: &'a Facts<'a>,
+pub struct Generator<'a> {
+    pub(crate) facts: &'a Facts<'a>,
     estimator: &'a Estimator<'a>,
     bounds: Measures,
-    draw: Draw,
+    pub(crate) draw: Draw,
     wishes: Wishes,
-    schedule: Schedule,
+    pub(crate) schedule: Schedule,
+}
+
+/// When words are drawn: each turn is that of the decisions which its place suits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Of a kernel.
+    Kernel(StageRef),
+    /// Of the nests of a kernel, as they were placed.
+    Nests(StageRef),
+    /// Of the updates of a kernel, which may get other threads.
+    Updates(StageRef),
+    /// Of a nest of a kernel with Funcs in registers, which may get other threads.
+    Registers(StageRef, Item),
+    /// Of what depends on all other decisions.
+    Last,
 }
 
 impl Generator<'_> {
@@ -143,17 +159,49 @@ impl Generator<'_> {
         for input in self.facts.problem.pipeline().inputs().keys() {
             self.stage_input(input);
         }
-        self.numbers();
-        self.atomics();
+        self.words();
+    }
+
+    /// Sets words, after everything else is decided.
+    fn words(&mut self) {
+        let kernels: Vec<StageRef> = self.schedule.kernels().map(|kernel| kernel.stage).collect();
+        for kernel in &kernels {
+            self.turn(Turn::Kernel(*kernel));
+            self.turn(Turn::Nests(*kernel));
+        }
+        for kernel in &kernels {
+            self.turn(Turn::Updates(*kernel));
+        }
         self.warps();
-        self.lanes();
-        self.asynchronous_copies();
-        self.vectors();
-        self.vector_copies();
+        for kernel in kernels {
+            for item in self.with_registers(kernel) {
+                self.turn(Turn::Registers(kernel, item));
+            }
+        }
+        self.turn(Turn::Last);
+    }
+
+    fn turn(&mut self, turn: Turn) {
+        DECISIONS.iter().for_each(|decision| decision.draw(self, turn));
+    }
+
+    /// The nests of a kernel that have Funcs in registers.
+    fn with_registers(&self, stage: StageRef) -> Vec<Item> {
+        let kernel = self.schedule.kernels().find(|kernel| kernel.stage == stage);
+        let nests = kernel.into_iter().flat_map(|kernel| kernel.nests());
+        nests.filter(|nest| !nest.registers.is_empty()).map(|nest| nest.item).collect()
+    }
+
+    /// Changes a nest, if that is legal.
+    pub(crate) fn change(&mut self, kernel: StageRef, item: Item, change: impl Fn(&mut Nest)) -> bool {
+        let mut next = self.schedule.clone();
+        let nest = next.kernel_mut(kernel).and_then(|kernel| kernel.nest_mut(item));
+        nest.into_iter().for_each(change);
+        self.keep(next)
     }
 
     /// Replaces the schedule with `next`, if that is legal and within bounds.
-    fn keep(&mut self, next: Schedule) -> bool {
+    pub(crate) fn keep(&mut self, next: Schedule) -> bool {
         let (problem, bounds) = (self.facts.problem, &self.bounds);
         let plan = problem.plan(&next);
         let measures = Measures::of(self.estimator, &plan);

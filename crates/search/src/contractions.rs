@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use smallvec::smallvec;
 use warploom_lang::FuncId;
+use warploom_plan::decisions::interleaved;
 use warploom_plan::{Problem, row_dimension};
 use warploom_schedule::{EdgeId, Item, Load, LoopKind, Nest, NodeId, NodeSet, RootItem, Source, StageRef};
 
@@ -19,7 +20,6 @@ use crate::evaluate::Evaluator;
 use crate::expand::accepted;
 use crate::follow::{Along, along};
 use crate::hash::of_words;
-use crate::interleave::interleaved;
 use crate::kernels::{Shape, Tiler};
 use crate::lift::lifted;
 use crate::places::Places;

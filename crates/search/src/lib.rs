@@ -14,7 +14,7 @@
 //! | offer all of the above to a strategy | `search` ([`Search`]), `space`, `state`, `options`, `fixed`, `statistics` |
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
 //! | start from whole kernels that no single decision reaches | `contractions`, `rows` |
-//! | add decisions to a kernel | `interleave`, `vectors`, `lanes` |
+//! | share the registers of a whole kernel by lanes | `lanes` |
 //! | list the neighbours of a schedule | `neighbours` |
 //! | view schedules as points of a space, for strategies that know nothing of schedules | [`points`] |
 //! | rewrite the pipeline | `rewrites` |
@@ -36,7 +36,6 @@ mod follow;
 mod freeze;
 mod greedy;
 mod hash;
-mod interleave;
 mod kernels;
 mod lanes;
 mod lift;
@@ -57,7 +56,6 @@ mod staging;
 mod state;
 mod statistics;
 mod tiles;
-mod vectors;
 
 use std::sync::Arc;
 use std::time::Instant;

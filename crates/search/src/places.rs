@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use warploom_lang::FuncId;
+use warploom_plan::decisions::atomic_shares;
 use warploom_schedule::{
     BlockItem, Item, Kernel, LoopKind, Loops, Nest, NodeSet, RootItem, Site, Size, StageRef, ThreadTiles,
     Tile,
@@ -12,7 +13,7 @@ use crate::evaluate::Evaluator;
 use crate::follow::{along, at_itself, following};
 use crate::menu::Choice;
 use crate::reductions::{Variant, in_threads};
-use crate::shares::{Placed, atomic_shares, shares};
+use crate::shares::{Placed, shares};
 use crate::space::{Space, Span};
 use crate::state::{Kern, Sketch, State};
 use crate::statistics::{Refusal, Statistics};
@@ -231,7 +232,7 @@ impl<'a> Places<'a> {
         let mut stages = self.extents(kern);
         let Some((last, extents)) = stages.pop() else { return Vec::new() };
         let flat = || stages.iter().map(|(stage, _)| Nest::shared(*stage).into());
-        let ways = atomic_shares(self.space, last, &extents).into_iter();
+        let ways = atomic_shares(self.space.problem, last, &extents).into_iter();
         ways.map(|nest| Self::put(home, site, flat().chain([nest.into()]).collect())).collect()
     }
 

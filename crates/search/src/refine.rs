@@ -1,40 +1,31 @@
 //! Refines complete kernels: keeps the Funcs that a kernel computes, and improves everything else
 //! step by step. The costs of kernels add up, so each kernel is refined separately.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use warploom_lang::FuncId;
-use warploom_plan::{ASYNC_DEPTHS, NestPlan, row_dimension};
+use warploom_plan::NestPlan;
+use warploom_plan::decisions::{Edit, Tree, adjacent, edits, interleaved, remap};
 use warploom_schedule::{
-    BlockItem, Item, Kernel, LoopKind, Loops, Mapping, Nest, Node, NodeMut, NodeSet, ReductionTile, RootItem,
-    StageRef, ThreadTiles, Tile,
+    Item, Kernel, LoopKind, Mapping, Nest, NodeMut, NodeSet, ReductionTile, RootItem, StageRef, ThreadTiles,
+    Tile,
 };
 
 use crate::evaluate::Evaluator;
 use crate::follow::refollow;
-use crate::interleave::{adjacent, interleaved};
 use crate::kernels::{Shape, Tiler};
 use crate::reductions::{Variant, in_threads, tiled};
 use crate::rows::along_rows;
-use crate::shares::{atomic_shares, refitted, shares};
+use crate::shares::{refitted, shares};
 use crate::space::Space;
 use crate::staging::best_copies;
 use crate::state::{Kern, Sketch, funcs};
 use crate::statistics::Statistics;
-use crate::vectors::{Copied, vectored};
 
 /// The most rounds over all changes of one kernel.
 const MAX_ROUNDS: usize = 6;
 
 /// The most steps of a kernel's own tiles per round.
 const MAX_STEPS: usize = 4;
-
-/// The most blocks per SM that are tried.
-const MAX_RESIDENT: u32 = 8;
-
-/// Padding per row in shared memory, in elements.
-const PADS: [i64; 4] = [1, 2, 4, 8];
 
 /// Improves the kernel until no single step helps.
 pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut Statistics) -> Arc<Kern> {
@@ -52,26 +43,28 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         for number in 0..refiner.best.extents.len() {
             let mappings = refiner.mappings(number);
             refiner.take(mappings);
-            let atomics = refiner.atomics(number);
-            refiner.take(atomics);
+            for edit in edits() {
+                if let Edit::Sharing(edit) = edit {
+                    let edited = refiner.edited(|tree| edit(tree, number));
+                    refiner.take(edited);
+                }
+            }
         }
         refiner.reductions();
         refiner.copies();
-        let regrouped = refiner.regrouped();
-        refiner.take_known(regrouped.into_iter().collect());
-        let depths = refiner.depths();
-        refiner.take_known(depths);
-        let resident = refiner.resident();
-        refiner.take_known(resident);
+        for edit in edits() {
+            if let Edit::Kernel(edit) = edit {
+                let edited = refiner.edited(edit);
+                refiner.take_known(edited);
+            }
+        }
         for number in 0..refiner.best.extents.len() {
-            let transposed = refiner.transposed(number);
-            refiner.take_known(transposed.into_iter().collect());
-            let pitches = refiner.pitches(number);
-            refiner.take_known(pitches);
-            let vectored = refiner.vectored(number);
-            refiner.take_known(vectored.into_iter().collect());
-            let copied = refiner.copied_by_vectors(number);
-            refiner.take_known(copied.into_iter().collect());
+            for edit in edits() {
+                if let Edit::Nest(edit) = edit {
+                    let edited = refiner.edited(|tree| edit(tree, number));
+                    refiner.take_known(edited);
+                }
+            }
         }
         // With these tiles every other step was tried, so another round would find nothing.
         let is_done = settled && refiner.best.totals.identity == tiled;
@@ -90,22 +83,21 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
     let inlined = &kern.sketch.inlined;
     let refiner = Refiner { evaluator, inlined, best: kern.clone(), counts };
     let mut sketches = refiner.fewer_copies();
-    sketches.extend(refiner.resident());
-    sketches.extend(refiner.regrouped());
-    sketches.extend(refiner.depths());
     sketches.extend(refiner.along_rows());
     if let Some((tiler, shape)) = refiner.own_shape() {
         sketches.extend(tiler.neighbours(&shape).iter().map(|shape| refiner.reshaped(&tiler, shape)));
     }
     for number in 0..kern.extents.len() {
         sketches.extend(refiner.mappings(number));
-        sketches.extend(refiner.atomics(number));
         sketches.extend(refiner.reduced(number));
-        sketches.extend(refiner.pitches(number));
-        sketches.extend(refiner.transposed(number));
-        sketches.extend(refiner.vectored(number));
-        sketches.extend(refiner.copied_by_vectors(number));
-        sketches.extend(refiner.shared_by_lanes(number));
+    }
+    for edit in edits() {
+        sketches.extend(refiner.edited(|tree| match edit {
+            Edit::Kernel(edit) => edit(tree),
+            Edit::Sharing(edit) | Edit::Nest(edit) | Edit::Neighbour(edit) => {
+                (0..kern.extents.len()).flat_map(|number| edit(tree, number)).collect()
+            }
+        }));
     }
     counts.enumerated += sketches.len() as u64;
     evaluator.judge(sketches, counts).into_iter().flatten().collect()
@@ -122,6 +114,14 @@ struct Refiner<'a, 'c> {
 impl<'a> Refiner<'a, '_> {
     fn space(&self) -> &'a Space<'a> {
         self.evaluator.space
+    }
+
+    /// The kernels that an edit makes of the best.
+    fn edited(&self, edit: impl FnOnce(&Tree<'_>) -> Vec<RootItem>) -> Vec<Sketch> {
+        let Kern { sketch, extents, .. } = &*self.best;
+        let problem = self.space().problem;
+        let tree = Tree { problem, item: &sketch.item, extents, inlined: self.inlined };
+        edit(&tree).into_iter().map(|item| sketch.with_tiles(item)).collect()
     }
 
     /// Takes the cheapest of some kernels if it is cheaper than the best, and returns its position.
@@ -231,33 +231,11 @@ impl<'a> Refiner<'a, '_> {
         let with = |mapping| {
             sketch.item.with(|kernel| {
                 if let Some(nest) = kernel.nests_mut().nth(number) {
-                    nest.mapping = mapping;
-                    (nest.numbers.atomic, nest.numbers.interleave) = (false, false);
-                    nest.numbers.vector = false;
+                    remap(nest, mapping);
                 }
             })
         };
         others.map(|mapping| sketch.with_tiles(with(mapping))).collect()
-    }
-
-    /// The kernel with one nest in shared memory whose threads share a reduction variable by atomics.
-    fn atomics(&self, number: usize) -> Vec<Sketch> {
-        let sketch = &self.best.sketch;
-        let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
-        let Some((nest, stage)) = nest.and_then(|nest| Some((nest, nest.item.stage()?))) else {
-            return Vec::new();
-        };
-        let all = atomic_shares(self.space(), stage, &self.best.extents[number]).into_iter();
-        let others = all
-            .filter(|other| (&other.mapping, other.numbers.atomic) != (&nest.mapping, nest.numbers.atomic));
-        let with = |other: Nest| {
-            sketch.item.with(|kernel| {
-                if let Some(nest) = kernel.nests_mut().nth(number) {
-                    (nest.mapping, nest.numbers.atomic) = (other.mapping, true);
-                }
-            })
-        };
-        others.map(|other| sketch.with_tiles(with(other))).collect()
     }
 
     /// Improves the reduction loops of each private Func, with copies of inputs in new loops over
@@ -306,127 +284,8 @@ impl<'a> Refiner<'a, '_> {
         }
     }
 
-    /// The kernel with other numbers of blocks that must fit on an SM.
-    fn resident(&self) -> Vec<Sketch> {
-        let sketch = &self.best.sketch;
-        let own = sketch.item.kernels().next().and_then(|kernel| kernel.numbers.blocks);
-        let all = [None].into_iter().chain((2..=MAX_RESIDENT).map(NonZeroU32::new));
-        let with = |blocks| sketch.with_tiles(sketch.item.with(|kernel| kernel.numbers.blocks = blocks));
-        all.filter(|blocks| *blocks != own).map(with).collect()
-    }
-
-    /// The kernel with interleaved register tiles, or with adjacent ones if it has them interleaved.
-    fn regrouped(&self) -> Option<Sketch> {
-        let sketch = &self.best.sketch;
-        let together = || self.in_groups().then(|| adjacent(&sketch.item));
-        interleaved(&sketch.item).or_else(together).map(|item| sketch.with_tiles(item))
-    }
-
     fn in_groups(&self) -> bool {
         self.best.sketch.item.nests().last().is_some_and(Nest::interleaves)
-    }
-
-    /// The kernel with other pipeline depths of the copies in its loops, or unpipelined if they are pipelined.
-    fn depths(&self) -> Vec<Sketch> {
-        let (space, sketch) = (self.space(), &self.best.sketch);
-        let is_inlined = |func: FuncId| self.inlined.contains(space.dag.func_node(func));
-        let copies = |nest: &Nest| nest.storage.is_shared() && space.problem.is_copy(nest.item, is_inlined);
-        let mut found = Vec::new();
-        let bodies = sketch.item.kernels().flat_map(|kernel| &kernel.body);
-        bodies.filter_map(BlockItem::over).for_each(|over| nests_of(over, &mut found));
-        let items: Vec<Item> = found.into_iter().filter(|nest| copies(nest)).map(|nest| nest.item).collect();
-        let own: Vec<_> = sketch.item.nests().filter(|nest| items.contains(&nest.item)).collect();
-        let (least, most) = ASYNC_DEPTHS;
-        let all = [None].into_iter().chain((least..=most).map(NonZeroU32::new)).filter(|_| !items.is_empty());
-        let other = all.filter(|depth| own.iter().any(|nest| nest.numbers.depth != *depth));
-        let with = |depth| {
-            sketch.item.with(|kernel| {
-                let copies = kernel.nests_mut().filter(|nest| items.contains(&nest.item));
-                copies.for_each(|nest| nest.numbers.depth = depth);
-            })
-        };
-        other.map(|depth| sketch.with_tiles(with(depth))).collect()
-    }
-
-    /// The kernel with other row pitches of one array in shared memory, or the default.
-    fn pitches(&self, number: usize) -> Vec<Sketch> {
-        let sketch = &self.best.sketch;
-        let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
-        let (Some(nest), extents @ [_, _, ..]) = (nest, self.best.extents[number].as_slice()) else {
-            return Vec::new();
-        };
-        let row = row_dimension(extents, nest.numbers.transpose).map_or(1, |d| extents[d]);
-        let own = nest.numbers.pitch;
-        let padded = PADS.into_iter().map(|pad| u32::try_from(row + pad));
-        let all = [None].into_iter().chain(padded.map(|pitch| pitch.ok().and_then(NonZeroU32::new)));
-        let with = |pitch| {
-            sketch.item.with(|kernel| {
-                kernel.nests_mut().nth(number).into_iter().for_each(|nest| nest.numbers.pitch = pitch);
-            })
-        };
-        all.filter(|pitch| *pitch != own).map(|pitch| sketch.with_tiles(with(pitch))).collect()
-    }
-
-    /// The kernel with one array in shared memory transposed, with dense rows.
-    fn transposed(&self, number: usize) -> Option<Sketch> {
-        let sketch = &self.best.sketch;
-        let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
-        nest.filter(|_| self.best.extents[number].len() > 1)?;
-        let item = sketch.item.with(|kernel| {
-            kernel.nests_mut().nth(number).into_iter().for_each(|nest| {
-                nest.numbers.transpose = !nest.numbers.transpose;
-                nest.numbers.pitch = None;
-            });
-        });
-        Some(sketch.with_tiles(item))
-    }
-
-    /// The kernel with or without vector loads and stores in one nest.
-    fn vectored(&self, number: usize) -> Option<Sketch> {
-        let sketch = &self.best.sketch;
-        let adjacent = LoopKind::Pure(*self.node(number)?.storage_order.first()?);
-        vectored(&sketch.item, number, adjacent).map(|item| sketch.with_tiles(item))
-    }
-
-    /// The kernel with one copy to shared memory by vectors.
-    fn copied_by_vectors(&self, number: usize) -> Option<Sketch> {
-        let (space, sketch) = (self.space(), &self.best.sketch);
-        let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared())?;
-        let is_inlined = |func: FuncId| self.inlined.contains(space.dag.func_node(func));
-        let is_input = nest.item.stage().is_none();
-        (is_input || space.problem.is_copy(nest.item, is_inlined)).then_some(())?;
-        let node = self.node(number)?;
-        let (adjacent, bytes) = (*node.storage_order.first()?, node.bytes_per_point as i64);
-        let copied = Copied { extents: &self.best.extents[number], adjacent, bytes };
-        copied.by_vectors(&sketch.item, number).map(|item| sketch.with_tiles(item))
-    }
-
-    /// The Func or input that a nest computes or copies.
-    fn node(&self, number: usize) -> Option<&'a Node> {
-        let dag = self.space().dag;
-        let node = match self.best.sketch.item.nests().nth(number)?.item {
-            Item::Stage(stage) => dag.func_node(stage.func),
-            Item::Input(input) => dag.input_node(input),
-        };
-        Some(&dag.nodes()[node])
-    }
-
-    /// The kernel with lane sharing of one nest's registers switched on or off, and with a sliding window over its rows
-    /// switched on or off.
-    fn shared_by_lanes(&self, number: usize) -> Vec<Sketch> {
-        let sketch = &self.best.sketch;
-        let nest = sketch.item.nests().nth(number);
-        if nest.is_none_or(|nest| nest.registers.is_empty()) {
-            return Vec::new();
-        }
-        let changes: [fn(&mut Nest); 2] = [
-            |nest| nest.numbers.lanes = !nest.numbers.lanes,
-            |nest| nest.numbers.slide = !nest.numbers.slide,
-        ];
-        let with = |change: fn(&mut Nest)| {
-            sketch.item.with(|kernel| kernel.nests_mut().nth(number).into_iter().for_each(change))
-        };
-        changes.into_iter().map(|change| sketch.with_tiles(with(change))).collect()
     }
 
     /// Improves the copies of inputs: fewer, or others.
@@ -504,14 +363,4 @@ fn shape(tiler: &Tiler<'_>, item: &RootItem) -> Option<Shape> {
             && variant.shared.len() == kernel.block.iter().filter(|tile| is_reduction(tile.dim)).count()
     })?;
     tiler.shape(&kernel.block, tiles, variant)
-}
-
-/// The nests of loops over a block, and of those inside them.
-fn nests_of<'a>(over: &'a Loops<BlockItem>, found: &mut Vec<&'a Nest>) {
-    for item in &over.body {
-        match item {
-            BlockItem::Nest(nest) => found.push(nest),
-            BlockItem::Over(inner) => nests_of(inner, found),
-        }
-    }
 }

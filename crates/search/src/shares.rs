@@ -1,6 +1,6 @@
 //! How threads share nests in shared memory.
 
-use warploom_schedule::{LoopKind, Nest, Size, StageRef, ThreadTiles, Tile};
+use warploom_schedule::{LoopKind, Size, StageRef, ThreadTiles, Tile};
 
 use crate::options::Limits;
 use crate::space::{Space, StageFacts};
@@ -14,9 +14,6 @@ const MOST_THREADS: (i64, i64) = (64, 16);
 
 /// The most ways for threads to share a nest.
 const MOST_WAYS: u64 = 2000;
-
-/// Threads along the reduction variable of an atomic update.
-const ATOMIC_THREADS: [i64; 4] = [32, 64, 128, 256];
 
 /// The stages of a Func, with the extents of their points inside a kernel.
 pub(crate) type Placed = Vec<(StageRef, Vec<i64>)>;
@@ -45,34 +42,6 @@ pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>
         }
     }
     found
-}
-
-/// The nests in shared memory of an update that threads share along its fastest reduction variable by atomics, with the
-/// rest of the threads along its last dimension. None if it cannot be atomic, or writes only its own points: a rewrite
-/// divides such a reduction without atomics.
-pub(crate) fn atomic_shares(space: &Space<'_>, stage: StageRef, extents: &[i64]) -> Vec<Nest> {
-    let facts = space.stage(stage);
-    if facts.pure.len() == extents.len() {
-        return Vec::new();
-    }
-    let fastest = facts.reductions.iter().find(|span| span.extent > 1);
-    let (Some(fastest), Some(_)) = (fastest, space.problem.atomic_update(stage)) else { return Vec::new() };
-    let last = facts.pure.last().map(|span| (span.dim, along(span.dim, extents)));
-    let most = i64::from(space.problem.device().threads.per_block);
-    let mut nests = Vec::new();
-    for along_reduction in ATOMIC_THREADS.into_iter().filter(|threads| *threads <= fastest.extent) {
-        let mut others = 1;
-        while others * along_reduction <= most && last.map_or(others == 1, |(_, extent)| others <= extent) {
-            let mut threads = vec![Tile { dim: fastest.dim, size: size(along_reduction) }];
-            let last = last.filter(|_| others > 1);
-            threads.extend(last.map(|(dim, _)| Tile { dim, size: size(others) }));
-            let mut nest = Nest::shared(stage).mapped(ThreadTiles { threads, ..ThreadTiles::default() });
-            nest.numbers.atomic = true;
-            nests.push(nest);
-            others *= 2;
-        }
-    }
-    nests
 }
 
 /// Adapts the tiles of a nest to new extents, with the same number of threads. `None` if each

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use warploom::fuzz::{Failure, Reason, Reduced, Skipped, Summary};
-use warploom::plan::{Coverage, Decision, StageKind};
+use warploom::plan::{Choice, Coverage, StageKind};
 use warploom::target::Device;
 
 use super::{Arguments, compiled, searched};
@@ -249,10 +249,10 @@ fn shaky(summary: &Summary) -> Vec<Shaky> {
 }
 
 fn lines(coverage: &Coverage) -> Vec<Line> {
-    let all = Decision::ALL.into_iter().flat_map(|decision| {
+    let all = Choice::ALL.into_iter().flat_map(|decision| {
         StageKind::ALL.into_iter().map(move |stages| (decision, stages, coverage.share(decision, stages)))
     });
-    let line = |(decision, stages, share): (Decision, StageKind, warploom::plan::Share)| Line {
+    let line = |(decision, stages, share): (Choice, StageKind, warploom::plan::Share)| Line {
         decision: decision.name(),
         stages: stages.name(),
         eligible: share.eligible,

@@ -13,6 +13,7 @@ mod interleave;
 mod lanes;
 mod mutants;
 mod mutated;
+mod pairs;
 mod reducer;
 mod rounding;
 mod shuffles;

@@ -1,17 +1,15 @@
 //! Finds the decisions of one schedule.
 
-use std::num::NonZeroU32;
-
 use warploom_lang::{FuncId, InputId};
-use warploom_schedule::{
-    Index, Item, KernelNumbers, LoopKind, Nest, NestNumbers, Schedule, Source, StageRef,
-};
+use warploom_schedule::{Index, Item, LoopKind, Nest, Schedule, Source, StageRef};
 use warploom_target::WARP;
 
-use crate::coverage::{Coverage, Decision, StageKind};
-use crate::footprint::{AxisKind, NestFootprint, ThreadLoop};
+use crate::axes::is_pure;
+use crate::coverage::{Choice, Coverage, StageKind};
+use crate::decisions::{DECISIONS, Line};
+use crate::footprint::{NestFootprint, ThreadLoop};
 use crate::ids::{KernelId, LoopId};
-use crate::plan::{KernelPlan, LoopPlan, NestPlan, Plan};
+use crate::plan::{KernelPlan, NestPlan, Plan};
 use crate::problem::Problem;
 use crate::random::facts::Facts;
 
@@ -35,7 +33,7 @@ struct Survey<'a> {
 }
 
 /// A decision, whether it was possible, and whether it was taken.
-type Found = (Decision, bool, bool);
+type Found = (Choice, bool, bool);
 
 impl<'a> Survey<'a> {
     pub fn new(facts: &'a Facts<'a>, schedule: &'a Schedule) -> Survey<'a> {
@@ -67,30 +65,24 @@ impl<'a> Survey<'a> {
                 }
             }
         }
-        for kernel in self.plan.kernels.values() {
-            let given = kernel.kernel.numbers.all();
-            coverage.numbers.iter_mut().zip(given).for_each(|(share, given)| share.record(given.is_some()));
-        }
-        for info in self.plan.nests.values() {
-            let pitch = info.nest.storage.is_shared().then_some(NonZeroU32::MIN);
-            let (atomic, interleave) = (self.can_be_atomic(info), can_interleave(info));
-            let depth = self.tests_async(info).then_some(NonZeroU32::MIN);
-            let transpose = pitch.is_some();
-            let vector = info.footprint.as_ref().is_some_and(|nest| nest.vector_points() > 1);
-            let lanes = self.can_share_lanes(info);
-            let slide = can_slide(info);
-            let possible = NestNumbers { pitch, atomic, interleave, depth, transpose, vector, lanes, slide };
-            let shares = coverage.numbers.iter_mut().skip(KernelNumbers::WORDS.len());
-            for ((share, possible), given) in shares.zip(possible.all()).zip(info.nest.numbers.all()) {
-                if possible.is_some() {
-                    share.record(given.is_some());
-                }
-            }
-        }
+        self.words(coverage);
         self.shuffles(coverage);
         self.edges(coverage);
         self.vector_copies(coverage);
         self.levels(coverage);
+    }
+
+    /// Counts the words of kernels and nests.
+    fn words(&self, coverage: &mut Coverage) {
+        let kernels = self.plan.kernels.values().map(|kernel| (kernel, None));
+        let nests = self.plan.nests.values().map(|nest| (&self.plan.kernels[nest.kernel], Some(nest)));
+        for (kernel, nest) in kernels.chain(nests) {
+            let at = Line { problem: self.facts.problem, plan: &self.plan, kernel, nest };
+            for decision in DECISIONS.iter().filter(|decision| decision.is_possible(&at)) {
+                let word = decision.facts().word;
+                coverage.record_word(word, at.has(word));
+            }
+        }
     }
 
     /// Counts the kernels that compute less than all required points of their Func.
@@ -126,36 +118,6 @@ impl<'a> Survey<'a> {
                 }
             }
         }
-    }
-
-    /// Whether atomics could update the points of a nest.
-    fn can_be_atomic(&self, info: &NestPlan) -> bool {
-        let update = info.stage().and_then(|stage| self.facts.problem.atomic_update(stage));
-        update.is_some() && !info.nest.storage.is_private()
-    }
-
-    /// Whether lanes of a nest could share what it has in registers: its warps are rows of threads, and there is more than one
-    /// lane with points.
-    fn can_share_lanes(&self, info: &NestPlan) -> bool {
-        let Some([first, ..]) = info.footprint.as_ref().and_then(|nest| nest.threads.as_deref()) else {
-            return false;
-        };
-        let is_row = is_pure(first.dim) && first.threads == i64::from(WARP);
-        let several = first.serial < first.extent && first.extent <= first.threads * first.serial;
-        !info.nest.registers.is_empty() && is_row && several
-    }
-
-    /// Whether asynchronous copies of a nest would be put to the test: at least three slices, the last of them cut, in a
-    /// kernel with several blocks.
-    fn tests_async(&self, info: &NestPlan) -> bool {
-        let several = self.plan.kernels[info.kernel].blocks.iter().any(|count| *count > 1);
-        let innermost = self.over_loops(info).iter().rev().find(|id| self.plan.loops[**id].count > 1);
-        let tested = innermost.is_some_and(|id| {
-            let LoopPlan { tile, count, .. } = self.plan.loops[*id];
-            let extent = self.facts.problem.domain(tile.stage, tile.var).extent;
-            count >= 3 && extent % tile.size.of(extent) != 0
-        });
-        several && tested && self.facts.problem.can_be_async(&self.plan, info)
     }
 
     /// The nests that read a Func or input.
@@ -199,13 +161,13 @@ impl<'a> Survey<'a> {
             let private = is(|nest| nest.storage.is_private());
             let over = info.is_some_and(|info| self.is_in_over_loop(info));
             let found = [
-                (Decision::Inlined, inner && pure, self.schedule.inlined.contains(&func)),
-                (Decision::Root, true, own),
-                (Decision::SharedFlat, in_block, shared && flat),
-                (Decision::SharedThreads, in_block, shared && !flat),
-                (Decision::Private, in_block && self.can_be_private(func, &readers), private && !flat),
-                (Decision::Registers, in_thread, in_registers),
-                (Decision::InOverLoop, in_block && self.share_over_loop(&readers), over),
+                (Choice::Inlined, inner && pure, self.schedule.inlined.contains(&func)),
+                (Choice::Root, true, own),
+                (Choice::SharedFlat, in_block, shared && flat),
+                (Choice::SharedThreads, in_block, shared && !flat),
+                (Choice::Private, in_block && self.can_be_private(func, &readers), private && !flat),
+                (Choice::Registers, in_thread, in_registers),
+                (Choice::InOverLoop, in_block && self.share_over_loop(&readers), over),
             ];
             for (decision, _, taken) in found.into_iter().filter(|(_, eligible, _)| *eligible) {
                 coverage.record(decision, kind, taken);
@@ -255,11 +217,11 @@ impl<'a> Survey<'a> {
         let copy = nests.find(|info| info.nest.item == Item::Input(input));
         let flat = copy.is_some_and(|info| info.nest.mapping.is_flat());
         let kind = StageKind::InputCopy;
-        coverage.record(Decision::StagedInput, kind, copy.is_some());
-        coverage.record(Decision::SharedFlat, kind, flat);
-        coverage.record(Decision::SharedThreads, kind, copy.is_some() && !flat);
+        coverage.record(Choice::StagedInput, kind, copy.is_some());
+        coverage.record(Choice::SharedFlat, kind, flat);
+        coverage.record(Choice::SharedThreads, kind, copy.is_some() && !flat);
         if self.share_over_loop(&readers) {
-            coverage.record(Decision::InOverLoop, kind, copy.is_some_and(|info| self.is_in_over_loop(info)));
+            coverage.record(Choice::InOverLoop, kind, copy.is_some_and(|info| self.is_in_over_loop(info)));
         }
     }
 
@@ -277,9 +239,9 @@ impl<'a> Survey<'a> {
             *count > 1 && extent % tile.size.of(extent) != 0
         });
         [
-            (Decision::BlockCut, extents.iter().any(|extent| *extent > 2), cut),
-            (Decision::BlockSeveral, wide > 1, several > 1),
-            (Decision::BlockWhole, wide > 0, several == 0),
+            (Choice::BlockCut, extents.iter().any(|extent| *extent > 2), cut),
+            (Choice::BlockSeveral, wide > 1, several > 1),
+            (Choice::BlockWhole, wide > 0, several == 0),
         ]
     }
 
@@ -299,13 +261,13 @@ impl<'a> Survey<'a> {
         let points = loops.iter().any(|dim| dim.serial > 1 && is_pure(dim.dim));
         let reduces = nest.domain.iter().any(|reach| reach.extent() > 1);
         [
-            (Decision::ThreadsOne, wide >= 1, several == 1),
-            (Decision::ThreadsTwo, wide >= 2, several == 2),
-            (Decision::ThreadsThree, wide >= 3, several == 3),
-            (Decision::Rounds, extents.iter().any(|extent| *extent > 2), loops.iter().any(rounds)),
-            (Decision::Idle, wide >= 1, loops.iter().any(idle)),
-            (Decision::SerialTile, wide >= 1, points),
-            (Decision::Unrolled, wide >= 1 || reduces, serial && info.nest.mapping.unrolls()),
+            (Choice::ThreadsOne, wide >= 1, several == 1),
+            (Choice::ThreadsTwo, wide >= 2, several == 2),
+            (Choice::ThreadsThree, wide >= 3, several == 3),
+            (Choice::Rounds, extents.iter().any(|extent| *extent > 2), loops.iter().any(rounds)),
+            (Choice::Idle, wide >= 1, loops.iter().any(idle)),
+            (Choice::SerialTile, wide >= 1, points),
+            (Choice::Unrolled, wide >= 1 || reduces, serial && info.nest.mapping.unrolls()),
         ]
     }
 
@@ -328,25 +290,26 @@ impl<'a> Survey<'a> {
         let on_blocks = blocks.zip(&self.plan.kernels[info.kernel].blocks);
         let on_blocks = on_blocks.into_iter().any(|(tile, count)| !is_pure(tile.dim) && *count > 1);
         let on_threads = loops.iter().any(|dim| !is_pure(dim.dim) && dim.threads > 1 && dim.extent > 1);
-        let (can_be_atomic, atomic) = (self.can_be_atomic(info), info.nest.numbers.atomic);
+        let (can_be_atomic, atomic) =
+            (self.facts.problem.can_be_atomic(&info.nest), info.nest.numbers.atomic);
         [
-            (Decision::Around, own && reduces, outside.iter().any(of_own)),
-            (Decision::Over, reduces, inside.iter().any(of_own)),
+            (Choice::Around, own && reduces, outside.iter().any(of_own)),
+            (Choice::Over, reduces, inside.iter().any(of_own)),
             (
-                Decision::SplitReduction,
+                Choice::SplitReduction,
                 left.iter().any(|left| *left > 2),
                 named().any(|dim| dim.serial < dim.extent),
             ),
             (
-                Decision::UnrolledReduction,
+                Choice::UnrolledReduction,
                 left.iter().any(|left| *left > 1),
                 info.nest.mapping.unrolls() && named().next().is_some(),
             ),
-            (Decision::ReductionOnBlocks, own && shared, on_blocks),
-            (Decision::ReductionOnThreads, shared, on_threads),
-            (Decision::Reordered, exchange, self.is_reordered(info, nest, stage)),
-            (Decision::AtomicsOnBlocks, own && reduces && can_be_atomic, atomic && on_blocks),
-            (Decision::AtomicsOnThreads, reduces && can_be_atomic, atomic && on_threads),
+            (Choice::ReductionOnBlocks, own && shared, on_blocks),
+            (Choice::ReductionOnThreads, shared, on_threads),
+            (Choice::Reordered, exchange, self.is_reordered(info, nest, stage)),
+            (Choice::AtomicsOnBlocks, own && reduces && can_be_atomic, atomic && on_blocks),
+            (Choice::AtomicsOnThreads, reduces && can_be_atomic, atomic && on_threads),
         ]
     }
 
@@ -396,26 +359,4 @@ impl<'a> Survey<'a> {
 fn in_one_kernel(nests: &[&NestPlan]) -> bool {
     let first = nests.first().map(|info| info.kernel);
     first.is_some() && nests.iter().all(|info| Some(info.kernel) == first)
-}
-
-/// Whether a nest has Funcs in registers and unrolled rows of points.
-fn can_slide(info: &NestPlan) -> bool {
-    let Some(nest) = info.footprint.as_ref().filter(|_| !info.nest.registers.is_empty()) else {
-        return false;
-    };
-    let tiles = info.nest.mapping.tiles().filter(|tiles| tiles.unroll);
-    let first = tiles.and_then(|tiles| tiles.serial.first()).filter(|tile| is_pure(tile.dim));
-    let reduces = nest.domain.iter().any(|reach| reach.extent() > 1);
-    first.is_some_and(|tile| nest.share(tile.dim).1 > 1) && !reduces
-}
-
-/// Whether a nest has unrolled points in several rounds, which could interleave.
-fn can_interleave(info: &NestPlan) -> bool {
-    let axes = info.footprint.iter().flat_map(|nest| nest.axes_of(AxisKind::Round));
-    let mut rounds = axes.filter(|axis| is_pure(axis.dim));
-    info.nest.mapping.unrolls() && info.nest.registers.is_empty() && rounds.any(|axis| axis.count > 1)
-}
-
-fn is_pure(kind: LoopKind) -> bool {
-    matches!(kind, LoopKind::Pure(_))
 }

@@ -2,6 +2,9 @@
 
 use thiserror::Error;
 
+use crate::decisions::Refusal;
+use crate::problem::Problem;
+
 /// What runs in parallel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
@@ -357,102 +360,6 @@ pub enum Rule {
         /// The name of the device.
         device: String,
     },
-    /// Something is said about the rows of what has no rows in shared memory.
-    #[error(
-        "`{word}` belongs to the first stage of an array with rows in shared memory, which `{item}` is not; remove it"
-    )]
-    NoRows {
-        /// The word.
-        word: &'static str,
-        /// The stage or staged input.
-        item: String,
-    },
-    /// A nest is to interleave points that are not unrolled.
-    #[error(
-        "the points of `{item}` are not unrolled, so they cannot `interleave`; add `unroll`, or remove `interleave`"
-    )]
-    InterleaveLoops {
-        /// The stage or staged input.
-        item: String,
-    },
-    /// A nest with Funcs in registers is to interleave its points.
-    #[error(
-        "`{item}` cannot `interleave`, because its Funcs in registers are computed for adjacent points; place them elsewhere, or remove `interleave`"
-    )]
-    InterleaveRegisters {
-        /// The stage.
-        item: String,
-    },
-    /// A thread has no two unrolled points that could be accessed together.
-    #[error(
-        "`{item}` has no use for `vector`: that takes an even number of unrolled points along a variable of `serial`; change the tiles, or remove `vector`"
-    )]
-    VectorPoints {
-        /// The stage or staged input.
-        item: String,
-    },
-    /// A stage whose lanes share, or that computes row by row, is to access buffers by vectors.
-    #[error("`{item}` cannot be both `{other}` and `vector`; remove one of them")]
-    VectorWith {
-        /// The stage or staged input.
-        item: String,
-        /// The other word.
-        other: &'static str,
-    },
-    /// An `atomic` stage is not an update that an atomic operation can make.
-    #[error(
-        "`{item}` cannot be `atomic`: that takes an update f(..) = f(..) op term of one 32-bit integer, with one of + min max & | ^ for op, and f nowhere else; remove it"
-    )]
-    AtomicForm {
-        /// The stage or staged input.
-        item: String,
-    },
-    /// An `atomic` stage is private.
-    #[error(
-        "`{stage}` is private, so no other thread updates its points; write `shared`, or remove `atomic`"
-    )]
-    AtomicPrivate {
-        /// The name of the stage.
-        stage: String,
-    },
-    /// An `async` depth is out of range.
-    #[error("`{item}` has `async {depth}`; write a number from {least} to {most}")]
-    AsyncDepth {
-        /// The stage or staged input.
-        item: String,
-        /// The depth in the schedule.
-        depth: u32,
-        /// The smallest depth.
-        least: u32,
-        /// The largest depth.
-        most: u32,
-    },
-    /// An `async` copy is not in shared memory, or in no loop over the block.
-    #[error(
-        "`{item}` cannot be `async`: that takes a copy in shared memory inside an `over` loop, whose iterations copy ahead; remove it"
-    )]
-    AsyncPlace {
-        /// The stage or staged input.
-        item: String,
-    },
-    /// An `async` nest is not a copy from global memory.
-    #[error(
-        "`{item}` cannot be `async`: that takes a copy of an input, or a Func whose value is one read of an input or of a Func with a kernel of its own, not staged in this kernel; remove it"
-    )]
-    AsyncForm {
-        /// The stage or staged input.
-        item: String,
-    },
-    /// An `async` copy has elements that are too small.
-    #[error(
-        "`{item}` cannot be `async`: a copy moves 4 or 8 bytes, and its elements have {bytes}; remove it"
-    )]
-    AsyncBytes {
-        /// The stage or staged input.
-        item: String,
-        /// The bytes of an element.
-        bytes: usize,
-    },
     /// The device has not what a word takes.
     #[error("`{item}` cannot be `{word}`: {device} has no {feature}; remove it")]
     NoFeature {
@@ -465,142 +372,20 @@ pub enum Rule {
         /// The name of the device.
         device: String,
     },
-    /// A nest with `lanes` has no Funcs in registers.
-    #[error("`{item}` has no Funcs in registers that `lanes` could share; remove `lanes`")]
-    LanesFuncs {
-        /// The stage or staged input.
-        item: String,
-    },
-    /// The warps of a nest with `lanes` are not rows of threads.
-    #[error(
-        "`{item}` cannot use `lanes`: the first of its thread loops must be a dimension with exactly {warp} threads; write `threads x {warp}`, or remove `lanes`"
-    )]
-    LanesThreads {
-        /// The stage or staged input.
-        item: String,
-        /// The number of threads in a warp.
-        warp: u32,
-    },
-    /// The threads of a warp do not cover the points of a nest with `lanes` at once.
-    #[error(
-        "`{item}` cannot use `lanes`: its {points} points along `{variable}` are more than the {most} that {warp} threads have at once; make the block smaller, or the serial tile larger"
-    )]
-    LanesRounds {
-        /// The stage.
-        item: String,
-        /// The dimension of the lanes.
-        variable: String,
-        /// The points along it.
-        points: i64,
-        /// The points that the threads of a warp have.
-        most: i64,
-        /// The number of threads in a warp.
-        warp: u32,
-    },
-    /// The block of a nest with `lanes` does not consist of whole warps.
-    #[error(
-        "`{item}` cannot use `lanes`: the block has {threads} threads, which is not a multiple of {warp}"
-    )]
-    LanesBlock {
-        /// The stage.
-        item: String,
-        /// Threads per block.
-        threads: u64,
-        /// The number of threads in a warp.
-        warp: u32,
-    },
-    /// The points of a Func that lanes share do not follow the lanes.
-    #[error(
-        "the lanes of `{item}` cannot share `{func}`: what they read of it does not move by a constant number of points per lane along one dimension; place `{func}` elsewhere, or remove `lanes`"
-    )]
-    LanesIndex {
-        /// The stage.
-        item: String,
-        /// The Func in registers.
-        func: String,
-    },
-    /// A Func that lanes share has updates.
-    #[error(
-        "the lanes of `{item}` cannot share `{func}`, because it has updates; place it elsewhere, or remove `lanes`"
-    )]
-    LanesStages {
-        /// The stage.
-        item: String,
-        /// The Func in registers.
-        func: String,
-    },
-    /// A Func that lanes share has elements that are too small.
-    #[error(
-        "the lanes of `{item}` cannot share `{func}`: a shuffle exchanges 4 or 8 bytes, and its elements have {bytes}; place it elsewhere, or remove `lanes`"
-    )]
-    LanesBytes {
-        /// The stage.
-        item: String,
-        /// The Func in registers.
-        func: String,
-        /// The bytes of an element.
-        bytes: usize,
-    },
-    /// A Func in registers of a nest with `lanes` reads a private Func.
-    #[error(
-        "`{item}` cannot use `lanes`: `{func}` reads `{private}`, which is private to the threads that have points; place one of them elsewhere, or remove `lanes`"
-    )]
-    LanesPrivate {
-        /// The stage.
-        item: String,
-        /// The Func in registers.
-        func: String,
-        /// The private Func.
-        private: String,
-    },
-    /// The lanes of a warp do not hold all points of a Func that they share.
-    #[error(
-        "the lanes of `{item}` need {extent} points of `{func}` along `{variable}`, more than the {most} that they hold; make the block smaller, or the serial tile larger"
-    )]
-    LanesExtent {
-        /// The stage.
-        item: String,
-        /// The Func in registers.
-        func: String,
-        /// The dimension of the Func.
-        variable: String,
-        /// The points that a block needs along it.
-        extent: i64,
-        /// The points that the lanes hold.
-        most: i64,
-    },
-    /// A nest that slides has no Funcs in registers.
-    #[error("`{item}` has no Funcs in registers, so nothing can `slide`; remove `slide`")]
-    SlideFuncs {
-        /// The stage or staged input.
-        item: String,
-    },
-    /// A nest that slides has no unrolled rows.
-    #[error(
-        "`{item}` cannot `slide`: the first of its serial loops must be a dimension, not that of its lanes, and be unrolled; write `serial y 8` and `unroll`, or remove `slide`"
-    )]
-    SlideLoops {
-        /// The stage.
-        item: String,
-    },
-    /// A nest that slides reduces.
-    #[error(
-        "`{item}` cannot `slide`, because each of its points is a reduction; take the reduction out of the threads with `over`, or remove `slide`"
-    )]
-    SlideReduction {
-        /// The stage.
-        item: String,
-    },
-    /// A kernel asks for more blocks per SM than an SM can hold.
-    #[error("the kernel of `{stage}` asks for {blocks} blocks per SM; the limit is {limit} on {device}")]
-    Resident {
-        /// The kernel's own stage.
-        stage: String,
-        /// The number of blocks per SM in the schedule.
-        blocks: u32,
-        /// The number of blocks that an SM can hold.
-        limit: u32,
-        /// The name of the device.
-        device: String,
-    },
+    /// A word is set where it cannot be.
+    #[error(transparent)]
+    Word(Refusal),
+}
+
+impl<T: Into<Refusal>> From<T> for Rule {
+    fn from(refusal: T) -> Rule {
+        Rule::Word(refusal.into())
+    }
+}
+
+impl Problem {
+    /// The refusal of a word that takes what the device does not have.
+    pub(crate) fn no_feature(&self, item: String, word: &'static str, feature: &'static str) -> Rule {
+        Rule::NoFeature { item, word, feature, device: self.device().name.clone() }
+    }
 }

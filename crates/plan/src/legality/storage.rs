@@ -1,16 +1,15 @@
 //! Storage rules: everything fits into its memory, and threads read only what they may.
 
-use std::num::NonZeroU32;
-
 use warploom_lang::brief::shown;
 use warploom_lang::{FuncId, ids_in};
-use warploom_schedule::{Item, LoopKind, Nest, Path, Rational, Size, StageRef, Tile};
+use warploom_schedule::{Item, KernelNumbers, LoopKind, NestNumbers, Path, Rational, StageRef};
 
+use crate::decisions::{DECISIONS, Line};
 use crate::footprint::{Footprint, MAX_REGISTER_BYTES, NestFootprint, RegisterFootprint, ThreadLoop};
 use crate::ids::{KernelId, NestId};
 use crate::legality::Checker;
 use crate::legality::rule::Rule;
-use crate::plan::NestPlan;
+use crate::plan::{KernelPlan, NestPlan};
 use crate::reach::Reach;
 use crate::reach::symbol::Symbol;
 use crate::trace::{Tracer, read_of};
@@ -22,15 +21,6 @@ pub const MAX_PRIVATE_BYTES: u64 = 8 * 1024;
 /// An extent without a constant width may still be allocated up to this size, as for a lookup table.
 pub const SMALL_EXTENT: i64 = 1024;
 
-/// Whether a thread has unrolled points in pairs, at any size of the pipeline.
-fn has_pairs(nest: &Nest) -> bool {
-    let is_even = |tile: &Tile| match tile.size {
-        Size::Of(points) => points % 2 == 0,
-        Size::All => true,
-    };
-    nest.mapping.tiles().is_some_and(|tiles| tiles.unroll && tiles.serial.iter().any(is_even))
-}
-
 impl Checker<'_> {
     pub(super) fn storage(&mut self) {
         for id in self.plan.kernels.keys() {
@@ -41,29 +31,8 @@ impl Checker<'_> {
             if nest.nest.storage.is_private() {
                 self.private(position, nest);
             }
-            let numbers = nest.nest.numbers;
-            for (word, is_set) in [("pitch", numbers.pitch.is_some()), ("transpose", numbers.transpose)] {
-                if is_set {
-                    self.rows(nest, word);
-                }
-            }
-            if numbers.atomic {
-                self.atomic(nest);
-            }
-            if numbers.interleave {
-                self.interleave(nest);
-            }
-            if numbers.vector {
-                self.vector(nest);
-            }
-            if numbers.lanes {
-                self.lanes(nest);
-            }
-            if numbers.slide {
-                self.slide(nest);
-            }
-            if let Some(depth) = numbers.depth {
-                self.asynchronous(nest, depth.get());
+            if nest.nest.numbers != NestNumbers::default() {
+                self.words(&self.plan.kernels[nest.kernel], Some(nest));
             }
             if let Some(footprint) = &nest.footprint {
                 self.nest_threads(nest, footprint);
@@ -95,62 +64,19 @@ impl Checker<'_> {
             let (stage, parts, device) = (stage(), shown(&parts, ", "), device());
             rules.push(Rule::SharedBytes { stage, bytes, parts, limit, device });
         }
-        let limit = self.problem.device().threads.blocks_per_sm;
-        if let Some(blocks) =
-            kernel.kernel.numbers.blocks.map(NonZeroU32::get).filter(|blocks| *blocks > limit)
-        {
-            rules.push(Rule::Resident { stage: stage(), blocks, limit, device: device() });
-        }
         for rule in rules {
             self.report(&kernel.path, rule);
         }
-    }
-
-    /// Checks that a nest can use atomics: an update that is exact in any order, in memory that threads
-    /// share.
-    fn atomic(&mut self, nest: &NestPlan) {
-        let item = self.names.of_item(nest.nest.item);
-        let update = nest.stage().and_then(|stage| self.problem.atomic_update(stage));
-        if update.is_none() {
-            self.report(&nest.path, Rule::AtomicForm { item });
-        } else if nest.nest.storage.is_private() {
-            self.report(&nest.path, Rule::AtomicPrivate { stage: item });
+        if kernel.kernel.numbers != KernelNumbers::default() {
+            self.words(kernel, None);
         }
     }
 
-    /// Checks that the points of a nest can interleave: they are unrolled, and nothing is computed for all points of a
-    /// thread at once.
-    fn interleave(&mut self, nest: &NestPlan) {
-        let item = self.names.of_item(nest.nest.item);
-        if !nest.nest.mapping.unrolls() {
-            self.report(&nest.path, Rule::InterleaveLoops { item });
-        } else if !nest.nest.registers.is_empty() {
-            self.report(&nest.path, Rule::InterleaveRegisters { item });
-        }
-    }
-
-    /// Checks that a thread has adjacent unrolled points in tiles that start at multiples of their number.
-    fn vector(&mut self, nest: &NestPlan) {
-        let item = self.names.of_item(nest.nest.item);
-        let numbers = nest.nest.numbers;
-        let others = [("lanes", numbers.lanes), ("slide", numbers.slide)];
-        if let Some((other, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
-            self.report(&nest.path, Rule::VectorWith { item, other });
-        } else if !has_pairs(&nest.nest) {
-            self.report(&nest.path, Rule::VectorPoints { item });
-        }
-    }
-
-    /// A word about the rows of an array belongs to the first stage of an array with rows in shared memory.
-    fn rows(&mut self, nest: &NestPlan, word: &'static str) {
-        let same = |item: Item| read_of(item) == read_of(nest.nest.item);
-        let first = self.plan.nests_of(nest.kernel).iter().find(|other| same(other.nest.item));
-        let array = self.plan.kernels[nest.kernel].allocations.iter().find(|array| same(array.item));
-        let is_first = first.is_some_and(|first| first.path == nest.path);
-        let has_rows = array.is_none_or(|array| nest.nest.storage.is_shared() && array.extents.len() > 1);
-        if !is_first || !has_rows {
-            let item = self.names.of_item(nest.nest.item);
-            self.report(&nest.path, Rule::NoRows { word, item });
+    /// Checks the words of a kernel, or of one of its nests.
+    fn words(&mut self, kernel: &KernelPlan, nest: Option<&NestPlan>) {
+        let at = Line { problem: self.problem, plan: self.plan, kernel, nest };
+        for (path, rule) in DECISIONS.iter().flat_map(|decision| decision.refusals(&at)) {
+            self.report(&path, rule);
         }
     }
 

@@ -5,7 +5,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 /// Random choices from a seed, the same on every machine.
-pub(super) struct Draw(Xoshiro256PlusPlus);
+pub(crate) struct Draw(Xoshiro256PlusPlus);
 
 impl Draw {
     pub fn new(seed: u64) -> Draw {

@@ -1,7 +1,5 @@
 //! Random kernels, and random mappings of their nests.
 
-use std::num::NonZeroU32;
-
 use warploom_lang::FuncId;
 use warploom_schedule::{Item, LoopKind, ReductionTile, RootItem, Size, StageRef, Tile};
 
@@ -17,15 +15,6 @@ const MAX_ITERATIONS: i64 = 128;
 
 /// How often to redraw a kernel or mapping that was rejected.
 const TRIES: usize = 3;
-
-/// The probability that a number is set.
-const NUMBER: f64 = 0.25;
-
-/// The maximum padding of a row, in elements.
-const MAX_PAD: i64 = 5;
-
-/// The maximum number of blocks per SM that is drawn.
-const MAX_BLOCKS: i64 = 8;
 
 impl Generator<'_> {
     /// Gives every stage of a Func at root a kernel.
@@ -115,7 +104,7 @@ impl Generator<'_> {
     }
 
     /// Gives a nest new thread loops, if a legal draw is found.
-    pub(super) fn spread(&mut self, kernel: StageRef, item: Item) {
+    pub(crate) fn spread(&mut self, kernel: StageRef, item: Item) {
         let plan = self.facts.problem.plan(&self.schedule);
         let own =
             |nest: &&NestPlan| nest.nest.item == item && plan.kernels[nest.kernel].kernel.stage == kernel;
@@ -132,86 +121,6 @@ impl Generator<'_> {
             }
             if self.keep(next) {
                 return;
-            }
-        }
-    }
-
-    /// Sets numbers of some kernels, after everything else is decided.
-    pub(super) fn numbers(&mut self) {
-        let kernels: Vec<StageRef> = self.schedule.kernels().map(|kernel| kernel.stage).collect();
-        for stage in kernels {
-            if self.draw.chance(NUMBER) {
-                let blocks = NonZeroU32::new(self.draw.between(1, MAX_BLOCKS) as u32);
-                let mut next = self.schedule.clone();
-                next.kernel_mut(stage).into_iter().for_each(|kernel| kernel.numbers.blocks = blocks);
-                self.keep(next);
-            }
-            self.transposes(stage);
-            self.pitches(stage);
-            self.interleaves(stage);
-        }
-    }
-
-    /// Accesses buffers several elements at a time in some nests, after everything else is decided.
-    pub(super) fn vectors(&mut self) {
-        let plan = self.facts.problem.plan(&self.schedule);
-        let can = |info: &&NestPlan| info.footprint.as_ref().is_some_and(|nest| nest.vector_points() > 1);
-        let place = |info: &NestPlan| (plan.kernels[info.kernel].kernel.stage, info.nest.item);
-        let places: Vec<(StageRef, Item)> = plan.nests.values().filter(can).map(place).collect();
-        for (stage, item) in places {
-            if self.draw.chance(NUMBER) {
-                let mut next = self.schedule.clone();
-                let nest = next.kernel_mut(stage).and_then(|kernel| kernel.nest_mut(item));
-                nest.into_iter().for_each(|nest| nest.numbers.vector = true);
-                self.keep(next);
-            }
-        }
-    }
-
-    /// Unrolls the rounds of some nests of a kernel.
-    fn interleaves(&mut self, stage: StageRef) {
-        let Some(kernel) = self.schedule.kernels().find(|kernel| kernel.stage == stage) else { return };
-        let unrolled = kernel.nests().filter(|nest| nest.mapping.unrolls() && nest.registers.is_empty());
-        let items: Vec<Item> = unrolled.map(|nest| nest.item).collect();
-        for item in items {
-            if self.draw.chance(NUMBER) {
-                let mut next = self.schedule.clone();
-                let nest = next.kernel_mut(stage).and_then(|kernel| kernel.nest_mut(item));
-                nest.into_iter().for_each(|nest| nest.numbers.interleave = true);
-                self.keep(next);
-            }
-        }
-    }
-
-    /// Stores some arrays of a kernel along their last dimension first.
-    fn transposes(&mut self, stage: StageRef) {
-        for (item, _) in self.shared_rows(stage) {
-            if self.draw.chance(NUMBER) {
-                let mut next = self.schedule.clone();
-                let nest = next.kernel_mut(stage).and_then(|kernel| kernel.nest_mut(item));
-                nest.into_iter().for_each(|nest| nest.numbers.transpose = true);
-                self.keep(next);
-            }
-        }
-    }
-
-    /// The arrays of a kernel in shared memory, and the elements of their rows.
-    fn shared_rows(&self, stage: StageRef) -> Vec<(Item, i64)> {
-        let plan = self.facts.problem.plan(&self.schedule);
-        let kernel = plan.kernels.values().find(|kernel| kernel.kernel.stage == stage);
-        let arrays = kernel.into_iter().flat_map(|kernel| &kernel.allocations);
-        arrays.filter(|array| array.storage.is_shared()).map(|array| (array.item, array.row)).collect()
-    }
-
-    /// Pads the rows of some arrays of a kernel.
-    fn pitches(&mut self, stage: StageRef) {
-        for (item, row) in self.shared_rows(stage) {
-            if self.draw.chance(NUMBER) {
-                let pitch = u32::try_from(row + self.draw.between(0, MAX_PAD)).ok().and_then(NonZeroU32::new);
-                let mut next = self.schedule.clone();
-                let nest = next.kernel_mut(stage).and_then(|kernel| kernel.nest_mut(item));
-                nest.into_iter().for_each(|nest| nest.numbers.pitch = pitch);
-                self.keep(next);
             }
         }
     }

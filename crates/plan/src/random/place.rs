@@ -73,7 +73,7 @@ impl Generator<'_> {
     }
 
     /// The places that contain all readers of something in a kernel, for each kernel, by its stage.
-    pub(super) fn sites(&self, what: Source) -> Vec<(StageRef, Vec<Site>)> {
+    pub(crate) fn sites(&self, what: Source) -> Vec<(StageRef, Vec<Site>)> {
         let of = |kernel: &Kernel| {
             let reads = kernel.nests().map(|nest| self.facts.reads(&self.schedule, nest, what));
             let mut sites = kernel.sites(&reads.collect::<Vec<bool>>());

@@ -13,7 +13,7 @@ const SMALL_BLOCK: i64 = 16;
 
 /// A loop of a stage at its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(crate) struct Span {
     pub dim: LoopKind,
     pub extent: i64,
     /// Whether blocks and threads may share the loop. False if the values of a reduction variable
@@ -47,7 +47,7 @@ enum Kind {
 }
 
 /// The part of a stage that a block computes.
-pub(super) fn block(spans: &[Span], draw: &mut Draw) -> Vec<Tile> {
+pub(crate) fn block(spans: &[Span], draw: &mut Draw) -> Vec<Tile> {
     let mut chosen: Vec<Span> = spans.iter().copied().filter(|span| span.shared).collect();
     // Keep a reduction variable inside the block fairly often, and sometimes keep everything inside.
     chosen.retain(|span| draw.chance(if span.is_pure() { 0.85 } else { 0.6 }));

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod decisions;
 mod footprints;
 mod pipelines;
 mod problem;

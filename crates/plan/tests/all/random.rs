@@ -102,12 +102,12 @@ fn every_decision_is_taken_for_every_kind_of_stage() {
         assert!(share.eligible >= enough && share.part() >= TAKEN, "{word}: {share:?}");
     }
     // Every row and column has an entry.
-    for decision in Decision::ALL {
+    for decision in Choice::ALL {
         let taken: u64 = StageKind::ALL.iter().map(|kind| coverage.share(decision, *kind).taken).sum();
         assert!(taken > 0, "nothing is {}\n{coverage}", decision.name());
     }
     for kind in StageKind::ALL {
-        let taken: u64 = Decision::ALL.iter().map(|decision| coverage.share(*decision, kind).taken).sum();
+        let taken: u64 = Choice::ALL.iter().map(|decision| coverage.share(*decision, kind).taken).sum();
         assert!(taken > 0, "there is no {}\n{coverage}", kind.name());
     }
     assert!(coverage.levels().part() >= 0.7, "{coverage}");
@@ -121,12 +121,12 @@ fn decisions_are_counted() {
     let count = |lines: &str| {
         let mut coverage = Coverage::default();
         coverage.add(&case.problem, &case.read(lines));
-        move |decision: Decision, kind: StageKind| {
+        move |decision: Choice, kind: StageKind| {
             let share = coverage.share(decision, kind);
             (share.eligible, share.taken)
         }
     };
-    use Decision::*;
+    use Choice::*;
     use StageKind::*;
     let share = count(
         "inline gray
@@ -172,10 +172,10 @@ fn reductions_are_counted() {
 ",
     );
     coverage.add(&case.problem, &schedule);
-    let taken = |decision: Decision| coverage.share(decision, StageKind::Scan).taken;
-    assert_eq!([Decision::Around, Decision::Over].map(taken), [1, 0]);
-    assert_eq!([Decision::ReductionOnBlocks, Decision::ReductionOnThreads].map(taken), [1, 1]);
-    assert_eq!(taken(Decision::Reordered), 0);
+    let taken = |decision: Choice| coverage.share(decision, StageKind::Scan).taken;
+    assert_eq!([Choice::Around, Choice::Over].map(taken), [1, 0]);
+    assert_eq!([Choice::ReductionOnBlocks, Choice::ReductionOnThreads].map(taken), [1, 1]);
+    assert_eq!(taken(Choice::Reordered), 0);
 }
 
 #[test]

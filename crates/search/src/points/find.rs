@@ -2,6 +2,7 @@
 
 use warploom_lang::InputId;
 use warploom_lang::ir::{copy_name, stage_name};
+use warploom_plan::decisions::{Values, atomic_shares, open};
 use warploom_schedule::{
     Item, Kernel, LoopKind, Mapping, Nest, NodeSet, ReductionTile, Source, StageRef, ThreadTiles, Tile,
 };
@@ -11,17 +12,11 @@ use crate::follow::leader;
 use crate::points::Open;
 use crate::points::factors::product;
 use crate::points::kernel::{Context, Follower, KernelTemplate};
-use crate::points::knob::{Copy, Knob, List, Reduction, Share, wanted};
+use crate::points::knob::{Copy, Knob, List, Reduction, Share, Word, wanted};
 use crate::points::sizes::Sizes;
 use crate::points::skeleton::without_copies;
-use crate::shares::{atomic_shares, shares};
+use crate::shares::shares;
 use crate::space::{Space, Span};
-
-/// Blocks per SM that can be asked for; 0 asks for none.
-const RESIDENT: [i64; 8] = [0, 2, 3, 4, 5, 6, 7, 8];
-
-/// Elements between rows in shared memory.
-const PADS: [i64; 5] = [0, 1, 2, 4, 8];
 
 /// Looks for knobs in a kernel.
 pub(super) struct Finder<'a> {
@@ -50,11 +45,10 @@ impl Finder<'_> {
         found.reductions();
         found.orders();
         found.unrolls();
-        found.interleaves();
-        found.blocks();
+        found.words(false);
         found.copies();
         found.shares();
-        found.pads();
+        found.words(true);
         let mut template = KernelTemplate {
             around: around.to_vec(),
             origin: kernel.clone(),
@@ -243,22 +237,19 @@ impl Found<'_> {
         }
     }
 
-    /// The kernel's own nest and the private ones, whose threads have the same points.
-    fn interleaves(&mut self) {
-        let can = |nest: &&Nest| !nest.mapping.is_flat() && nest.registers.is_empty();
-        let nests = self.kernel.nests().filter(|nest| nest.item == self.own() || nest.storage.is_private());
-        let items: Vec<Item> = nests.filter(can).map(|nest| nest.item).collect();
-        if !items.is_empty() {
-            let name = format!("{} interleave", self.finder.name(self.own()));
-            self.add(Knob::Interleave(items), Axis::Choice { name, len: 2 });
+    /// The words that follow the sizes of arrays, or those that do not.
+    fn words(&mut self, follow_sizes: bool) {
+        for open in open().filter(|open| open.follows_sizes() == follow_sizes) {
+            let row = |item: Item| self.sizes.row(item);
+            for Values { of, items, values } in open.values(self.kernel, &row) {
+                let name = format!("{} {}", self.finder.name(of), open.name());
+                let axis = match values[..] {
+                    [0, 1] => Axis::Choice { name, len: 2 },
+                    _ => Axis::Numbers { name, values: values.clone() },
+                };
+                self.add(Knob::Word(Word { open, items, values }), axis);
+            }
         }
-    }
-
-    fn blocks(&mut self) {
-        let found = self.kernel.numbers.blocks.map_or(0, |blocks| i64::from(blocks.get()));
-        let values = with(&RESIDENT, found);
-        let name = format!("{} blocks", self.finder.name(self.kernel.stage.into()));
-        self.add(Knob::Blocks(values.clone()), Axis::Numbers { name, values });
     }
 
     /// The inputs that the kernel reads.
@@ -317,7 +308,7 @@ impl Found<'_> {
         let mut share = Share { item: nest.item, facts: None, entries: Vec::new() };
         if let Item::Stage(stage) = nest.item {
             share.entries = match nest.numbers.atomic {
-                true => atomic_shares(space, stage, extents).into_iter().filter_map(tiles).collect(),
+                true => atomic_shares(space.problem, stage, extents).into_iter().filter_map(tiles).collect(),
                 false => shares(space, &vec![(stage, extents.to_vec())]).into_iter().flatten().collect(),
             };
             share.facts = Some(space.stage(stage).clone()).filter(|_| !nest.numbers.atomic);
@@ -331,23 +322,6 @@ impl Found<'_> {
             (share.facts, share.entries) = (None, vec![found.clone()]);
         }
         share
-    }
-
-    /// The arrays with rows in shared memory. The first nest of an array gives the pitch of its rows.
-    fn pads(&mut self) {
-        let mut seen = Vec::new();
-        for nest in self.kernel.nests().filter(|nest| nest.storage.is_shared()).collect::<Vec<&Nest>>() {
-            let func = nest.item.stage().map(|stage| stage.func);
-            if func.is_some() && seen.contains(&func) {
-                continue;
-            }
-            seen.push(func);
-            let Some(row) = self.sizes.row(nest.item) else { continue };
-            let found = nest.numbers.pitch.map_or(0, |pitch| i64::from(pitch.get()) - row).max(0);
-            let values = with(&PADS, found);
-            let name = format!("{} pad", self.finder.name(nest.item));
-            self.add(Knob::Pad { item: nest.item, values: values.clone() }, Axis::Numbers { name, values });
-        }
     }
 }
 
@@ -363,13 +337,4 @@ fn tiles(nest: Nest) -> Option<ThreadTiles> {
         Mapping::Flat => None,
         Mapping::Threads(tiles) => Some(tiles),
     }
-}
-
-/// Numbers in rising order, one more among them.
-fn with(menu: &[i64], found: i64) -> Vec<i64> {
-    let mut values = menu.to_vec();
-    values.push(found);
-    values.sort_unstable();
-    values.dedup();
-    values
 }

@@ -1,10 +1,10 @@
 //! A kernel whose numbers are open.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroU32;
 
 use warploom_lang::FuncId;
 use warploom_plan::Problem;
+use warploom_plan::decisions::open;
 use warploom_schedule::{Item, Kernel, LoopKind, Nest, NodeMut, ReductionTile, Size, ThreadTiles, Tile};
 use warploom_strategy::{Axis, Coordinate};
 
@@ -64,8 +64,11 @@ impl KernelTemplate {
 
     /// The place of a kernel with the same skeleton, or the nearest place. `None` if it has none.
     pub fn read(&self, context: Context<'_>, kernel: &Kernel) -> Option<Vec<Coordinate>> {
-        let needs =
-            |nest: &Nest| nest.numbers.pitch.is_some() || nest.storage.is_shared() && !nest.mapping.is_flat();
+        let follows = |word: &str| open().any(|open| open.follows_sizes() && open.facts().word == word);
+        let needs = |nest: &Nest| {
+            nest.storage.is_shared() && !nest.mapping.is_flat()
+                || nest.numbers.given().any(|(word, _)| follows(word))
+        };
         let sizes = match kernel.nests().any(needs) {
             true => Sizes::new(context.problem, context.inlined, &self.around, kernel),
             false => Sizes::default(),
@@ -82,12 +85,12 @@ impl KernelTemplate {
         for follower in &self.followers {
             follower.follow(&mut kernel, &values);
         }
-        values.interleave(&mut kernel);
-        values.hold(&mut kernel);
+        values.words(&mut kernel, None);
         values.copy(&mut kernel);
         if values.shares_by_sizes(&mut kernel) {
             let sizes = Sizes::new(context.problem, context.inlined, &self.around, &kernel);
             values.share(&mut kernel, &sizes);
+            values.words(&mut kernel, Some(&sizes));
         }
         kernel
     }
@@ -256,21 +259,14 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Sets whether tiles interleave. Tiles that are not unrolled cannot.
-    fn interleave(&self, kernel: &mut Kernel) {
+    /// Sets words: those that follow the sizes of arrays where these are given, otherwise all others.
+    fn words(&self, kernel: &mut Kernel, sizes: Option<&Sizes>) {
+        let none = Sizes::default();
         for (knob, position) in self.positions() {
-            let Knob::Interleave(items) = knob else { continue };
-            for nest in kernel.nests_mut().filter(|nest| items.contains(&nest.item)) {
-                nest.numbers.interleave = position == 1 && nest.mapping.unrolls();
-            }
-        }
-    }
-
-    /// Sets the blocks that must fit on an SM.
-    fn hold(&self, kernel: &mut Kernel) {
-        for (knob, position) in self.positions() {
-            if let Knob::Blocks(values) = knob {
-                kernel.numbers.blocks = number(values.get(position).copied());
+            if let Knob::Word(word) = knob
+                && word.open.follows_sizes() == sizes.is_some()
+            {
+                word.set(kernel, position, sizes.unwrap_or(&none));
             }
         }
     }
@@ -294,35 +290,27 @@ impl<'a> Values<'a> {
     fn shares_by_sizes(&self, kernel: &mut Kernel) -> bool {
         let mut some = false;
         for (knob, position) in self.positions() {
-            let item = match knob {
-                Knob::Share(share) => share.item,
-                Knob::Pad { item, .. } => *item,
-                _ => continue,
-            };
-            let Some(nest) = kernel.nest_mut(item) else { continue };
-            some |= position > 0;
             match knob {
-                Knob::Share(_) => nest.mapping = None.into(),
-                _ => nest.numbers.pitch = None,
+                Knob::Share(share) => {
+                    kernel.nest_mut(share.item).into_iter().for_each(|nest| nest.mapping = None.into());
+                }
+                Knob::Word(word) if word.open.follows_sizes() => {
+                    word.open.write(kernel, &word.items, 0, &|_| None)
+                }
+                _ => continue,
             }
+            some |= position > 0;
         }
         some
     }
 
-    /// Sets how threads share nests in shared memory, and the pitch of rows.
+    /// Sets how threads share nests in shared memory.
     fn share(&self, kernel: &mut Kernel, sizes: &Sizes) {
         for (knob, position) in self.positions() {
-            match knob {
-                Knob::Share(share) => {
-                    let Some(nest) = kernel.nest_mut(share.item) else { continue };
-                    nest.mapping = share.mapping(position, sizes.extents(share.item));
-                }
-                Knob::Pad { item, values } => {
-                    let pad = values.get(position).copied().filter(|pad| *pad > 0);
-                    let Some(nest) = kernel.nest_mut(*item) else { continue };
-                    nest.numbers.pitch = number(pad.and_then(|pad| Some(sizes.row(*item)? + pad)));
-                }
-                _ => {}
+            if let Knob::Share(share) = knob
+                && let Some(nest) = kernel.nest_mut(share.item)
+            {
+                nest.mapping = share.mapping(position, sizes.extents(share.item));
             }
         }
     }
@@ -330,9 +318,4 @@ impl<'a> Values<'a> {
 
 fn is_reduction(tile: &Tile) -> bool {
     matches!(tile.dim, LoopKind::Reduction(_))
-}
-
-/// A number that is set only if it is positive.
-fn number(value: Option<i64>) -> Option<NonZeroU32> {
-    value.and_then(|value| u32::try_from(value).ok()).and_then(NonZeroU32::new)
 }

@@ -1,6 +1,7 @@
 //! The knobs of a kernel: what each axis of a template sets in it, and the position of a given kernel on it.
 
 use warploom_lang::InputId;
+use warploom_plan::decisions::Open;
 use warploom_schedule::{
     Item, Kernel, LoopKind, Mapping, Nest, ReductionTile, Size, StageRef, ThreadTiles, Tile,
 };
@@ -23,16 +24,27 @@ pub(super) enum Knob {
     Reduction(Reduction),
     /// Whether the serial loops of a nest are unrolled.
     Unroll(Item),
-    /// Whether the tiles of all these nests interleave, if they are unrolled.
-    Interleave(Vec<Item>),
-    /// Blocks that must fit on an SM; 0 if not set.
-    Blocks(Vec<i64>),
+    /// A word of some nests or of the kernel.
+    Word(Word),
     /// Where an input is copied to shared memory.
     Copy(Copy),
     /// How threads share a nest in shared memory.
     Share(Share),
-    /// Elements between rows of an array in shared memory.
-    Pad { item: Item, values: Vec<i64> },
+}
+
+/// A word of some nests, or of the kernel.
+#[derive(Debug)]
+pub(super) struct Word {
+    pub open: &'static dyn Open,
+    pub items: Vec<Item>,
+    pub values: Vec<i64>,
+}
+
+impl Word {
+    pub fn set(&self, kernel: &mut Kernel, position: usize, sizes: &Sizes) {
+        let value = self.values.get(position).copied().unwrap_or(0);
+        self.open.write(kernel, &self.items, value, &|item| sizes.row(item));
+    }
 }
 
 /// A list of tiles of a kernel's own stage.
@@ -205,22 +217,15 @@ impl Knob {
                 let tiles = kernel.nests().find(|nest| nest.item == *item)?.mapping.tiles()?;
                 Some(usize::from(tiles.unroll || tiles.serial.is_empty()))
             }
-            Knob::Interleave(items) => interleaves(kernel, items).map(usize::from),
-            Knob::Blocks(values) => {
-                let blocks = kernel.numbers.blocks.map_or(0, |blocks| i64::from(blocks.get()));
-                values.iter().position(|value| *value == blocks)
+            Knob::Word(Word { open, items, values }) => {
+                let value = open.read(kernel, items, &|item| sizes.row(item))?;
+                values.iter().position(|other| *other == value)
             }
             Knob::Copy(copy) => copy.place(kernel),
             Knob::Share(share) => match kernel.nests().find(|nest| nest.item == share.item) {
                 Some(nest) => share.position(&nest.mapping, sizes.extents(share.item)),
                 None => Some(0),
             },
-            Knob::Pad { item, values } => {
-                let pitch =
-                    kernel.nests().find(|nest| nest.item == *item).and_then(|nest| nest.numbers.pitch);
-                let pad = pitch.and_then(|pitch| Some(i64::from(pitch.get()) - sizes.row(*item)?));
-                values.iter().position(|value| *value == pad.unwrap_or(0).max(0))
-            }
         };
         found.and_then(|position| u16::try_from(position).ok()).map(Coordinate::Index)
     }
@@ -257,15 +262,7 @@ pub(super) fn wanted(kernel: &Kernel, span: Span, rounds: bool) -> Vec<Option<u6
     if rounds { vec![block, all, thread] } else { vec![block, thread] }
 }
 
-/// Whether the tiles of some nests interleave. `None` if only some of them do.
-fn interleaves(kernel: &Kernel, items: &[Item]) -> Option<bool> {
-    let unrolled = kernel.nests().filter(|nest| items.contains(&nest.item) && nest.mapping.unrolls());
-    let mut flags = unrolled.map(|nest| nest.numbers.interleave);
-    let first = flags.next().unwrap_or(false);
-    flags.all(|flag| flag == first).then_some(first)
-}
-
-/// The order of members in a list. Members that are not in it come last, in their usual order.
+/// The order of members in a list. Those that are not in it come last, in their usual order.
 fn order(list: &[Tile], members: &[LoopKind]) -> Coordinate {
     let listed = list.iter().filter_map(|tile| members.iter().position(|member| *member == tile.dim));
     let mut order: Vec<usize> = listed.collect();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use warploom_lang::InputId;
+use warploom_plan::decisions::open;
 use warploom_schedule::{
     BlockItem, Item, Kernel, LoopKind, Loops, Mapping, NodeMut, Schedule, Size, Storage, ThreadTiles,
 };
@@ -34,14 +35,12 @@ impl Skeleton {
 
 fn strip(kernel: &mut Kernel) {
     kernel.block = Vec::new();
-    kernel.numbers = Default::default();
+    open().for_each(|open| open.clear(kernel));
     without_copies(kernel, |_| true);
     kernel.edit(|node, _| {
         match node {
             NodeMut::Over(over) => over.loops.iter_mut().for_each(|tile| tile.size = Size::Of(1)),
             NodeMut::Nest(nest) => {
-                nest.numbers.pitch = None;
-                nest.numbers.interleave &= nest.storage.is_shared();
                 nest.mapping = match (nest.storage, &nest.mapping) {
                     (Storage::Shared, _) | (_, Mapping::Flat) => Mapping::Flat,
                     (_, Mapping::Threads(_)) => ThreadTiles::default().into(),
