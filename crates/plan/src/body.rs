@@ -42,13 +42,14 @@ use smallvec::SmallVec;
 use warploom_lang::{FuncId, InputId};
 use warploom_schedule::{FuncSet, Nest, NodeId, NodeSet, Source, StageId};
 
-use crate::body::builder::{Builder, FEWEST_BLOCKS};
+use crate::body::builder::FEWEST_BLOCKS;
 use crate::body::flatten::Flattening;
 use crate::footprint::RegisterFootprint;
 use crate::ids::KernelId;
 use crate::plan::{KernelPlan, Plan};
 use crate::problem::Problem;
 
+pub(crate) use builder::Builder;
 pub use builder::inner_axes;
 pub use flatten::{Flat, Group, InlinedWork, Motion, OwnWork};
 pub use moves::{Elements, Memory, Moves, Place};
@@ -141,6 +142,8 @@ pub struct Part<'p> {
     pub number: usize,
     /// Its own nest; `None` for a Func in registers.
     pub nest: Option<&'p Nest>,
+    /// The nest that computes it, or whose registers hold it.
+    pub around: &'p Nest,
     /// The iterations of the loops over the block around it.
     pub over: f64,
     /// Its axes and variables, and which threads are active.

@@ -1,7 +1,7 @@
 //! Decisions that are a word on the line of a nest or kernel: one file each, and one table of all.
 //!
-//! A file says of its word what it means, when it is refused, where it is possible, how random schedules draw it, and which
-//! edits refinement tries. What it does to a block is in the plan and in lowering. Rules, random schedules, coverage, the search
+//! A file says of its word what it means, when it is refused, where it is possible, how random schedules draw it, which
+//! edits refinement tries, and what it changes of the accesses of a block. Rules, random schedules, coverage, the search
 //! and the points of spaces go through [`DECISIONS`] and name no word.
 
 mod ahead;
@@ -20,6 +20,7 @@ mod vector;
 use thiserror::Error;
 use warploom_schedule::{Mapping, Names, Nest, Path, Setting};
 
+use crate::body::{Builder, Part};
 use crate::legality::rule::Rule;
 use crate::plan::{KernelPlan, NestPlan, Plan};
 use crate::problem::Problem;
@@ -73,6 +74,9 @@ pub trait Decision: Sync {
 
     /// Whether the word could be set, and would change something.
     fn is_possible(&self, at: &Line<'_>) -> bool;
+
+    /// What the word changes of the accesses of a part of a block, beyond the plan: kinds, slices, vectors.
+    fn apply(&self, _: &mut Part<'_>, _: &Builder<'_, '_>) {}
 
     /// Sets the word in random places, in one of the turns of a random schedule.
     fn draw(&self, generator: &mut Generator<'_>, turn: Turn);

@@ -6,7 +6,6 @@ use smallvec::SmallVec;
 use warploom_lang::InputId;
 use warploom_schedule::{Item, Nest, NodeId, Source, StageRef};
 
-use crate::body::accesses::Decided;
 use crate::body::flatten::{Flat, Group};
 use crate::body::form::Form;
 use crate::body::keep::Keeping;
@@ -29,7 +28,7 @@ pub(super) const FEWEST_BLOCKS: i64 = 2 * EDGE_BLOCKS + 1;
 const USUAL_PARTS: usize = 8;
 
 /// The state of one kernel while its nests are looked at in order.
-pub(super) struct Builder<'b, 'p> {
+pub struct Builder<'b, 'p> {
     bodies: &'b Bodies,
     pub problem: &'b Problem,
     pub plan: &'p Plan,
@@ -40,7 +39,7 @@ pub(super) struct Builder<'b, 'p> {
     /// Iterations of the loops inside the block that enclose the nest.
     over: f64,
     /// What threads keep in registers over the loops around the nest.
-    pub keeping: Option<Keeping>,
+    pub(super) keeping: Option<Keeping>,
     /// Inputs whose copy can be read.
     staged: SmallVec<[InputId; 4]>,
     /// The number of the nest.
@@ -121,18 +120,12 @@ impl<'b, 'p> Builder<'b, 'p> {
         self.kernel.threads as i64
     }
 
-    /// Whether a nest makes vectors where it can. Where sizes are given at launch, nothing is known to be aligned.
-    pub fn has_vectors(&self, nest: &Nest) -> bool {
-        nest.numbers.vector && self.problem.sizes().is_none()
-    }
-
     /// The copy of an input.
     fn copy(&mut self, input: InputId, walk: Walk, nest: &'p Nest) {
         let node = self.problem.dag().input_node(input);
         let bytes = self.problem.pipeline().inputs()[input].ty.bytes();
         let flat = Arc::new(Flat::copy(node, bytes, walk.vars.len()));
-        let part = Part { nest: Some(nest), ..self.part(What::Copy(input), node, walk, flat) };
-        self.add(part, &Decided { vector: self.has_vectors(nest), keeps: false });
+        self.add(Part { nest: Some(nest), ..self.part((What::Copy(input), node), nest, walk, flat) });
         self.staged.push(input);
     }
 
@@ -160,29 +153,24 @@ impl<'b, 'p> Builder<'b, 'p> {
             accumulates: footprint.accumulates,
             carries: footprint.carries,
             registers,
-            ..self.part_of_stage(stage, walk, flat)
+            ..self.part_of_stage(stage, nest, walk, flat)
         };
-        self.add(part, &Decided { vector: self.stage_has_vectors(stage, nest), keeps: false });
-    }
-
-    /// Whether a stage makes vectors in a nest: no condition decides which points are computed.
-    pub fn stage_has_vectors(&self, stage: StageRef, nest: &Nest) -> bool {
-        let decl = &self.problem.pipeline().funcs()[stage.func].stages[stage.stage];
-        self.has_vectors(nest) && decl.predicate.is_none()
+        self.add(part);
     }
 
     /// A stage in a nest that is not its own.
-    pub fn part_of_stage(&self, stage: StageRef, walk: Walk, flat: Arc<Flat>) -> Part<'p> {
+    pub fn part_of_stage(&self, stage: StageRef, around: &'p Nest, walk: Walk, flat: Arc<Flat>) -> Part<'p> {
         let id = self.problem.stage_id(stage);
-        self.part(What::Stage(id), self.problem.dag().stages()[id].node, walk, flat)
+        self.part((What::Stage(id), self.problem.dag().stages()[id].node), around, walk, flat)
     }
 
-    fn part(&self, what: What, node: NodeId, walk: Walk, flat: Arc<Flat>) -> Part<'p> {
+    fn part(&self, (what, node): (What, NodeId), around: &'p Nest, walk: Walk, flat: Arc<Flat>) -> Part<'p> {
         Part {
             what,
             node,
             number: self.number,
             nest: None,
+            around,
             over: self.over,
             walk,
             before: None,
@@ -198,8 +186,8 @@ impl<'b, 'p> Builder<'b, 'p> {
     }
 
     /// Adds a part with its accesses.
-    pub fn add(&mut self, mut part: Part<'p>, decided: &Decided) {
-        self.access(&mut part, decided);
+    pub fn add(&mut self, mut part: Part<'p>) {
+        self.access(&mut part);
         self.parts.push(part);
     }
 

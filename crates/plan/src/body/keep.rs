@@ -41,7 +41,8 @@ impl<'p> Builder<'_, 'p> {
 
     /// Whether a stage in registers that lanes share loads a group of values once, before the loops.
     pub fn keeps(&mut self, part: &Part<'p>, group: &Group, place: &Place) -> bool {
-        let Some(keeping) = self.keeping.as_mut() else { return false };
+        let is_shared = part.lanes.as_ref().is_some_and(|lanes| !lanes.is_guarded());
+        let Some(keeping) = self.keeping.as_mut().filter(|_| is_shared) else { return false };
         let (walk, moves) = (&part.walk, Moves::new(&part.walk, group));
         let axes = || walk.around.axes.iter().enumerate().filter(|(axis, _)| moves.moves(*axis));
         if place.memory != Memory::Shared

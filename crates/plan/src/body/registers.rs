@@ -3,7 +3,6 @@
 use warploom_lang::FuncId;
 use warploom_schedule::{Nest, Source, StageRef};
 
-use crate::body::accesses::Decided;
 use crate::body::builder::Builder;
 use crate::body::flatten::Flat;
 use crate::body::walk::{RegisterStage, Walk};
@@ -15,7 +14,7 @@ impl<'p> Builder<'_, 'p> {
     pub fn registers(
         &mut self,
         walk: &Walk,
-        (nest, footprint): (&Nest, &'p NestFootprint),
+        (nest, footprint): (&'p Nest, &'p NestFootprint),
         registers: &Registers<'p>,
     ) {
         let lowest = &self.plan.lowest;
@@ -37,9 +36,10 @@ impl<'p> Builder<'_, 'p> {
                 let stored = RegisterStage { own, number, domain: domain.collect(), rows, lanes };
                 let everywhere = threads.of_registers(&stored, lowest);
                 let flat = self.flat(stage, &everywhere);
-                let vector = self.stage_has_vectors(stage, nest);
-                let mut part =
-                    Part { registers: registers.clone(), ..self.part_of_stage(stage, everywhere, flat) };
+                let mut part = Part {
+                    registers: registers.clone(),
+                    ..self.part_of_stage(stage, nest, everywhere, flat)
+                };
                 if lanes {
                     let harmless = self.is_harmless(&part.flat, registers);
                     let needed = (!harmless).then(|| part.walk.needed(&stored, lowest)).flatten();
@@ -48,8 +48,7 @@ impl<'p> Builder<'_, 'p> {
                     let taken = own.points_from_lanes();
                     part.lanes = Some(SharedByLanes { everywhere, harmless, zeros, taken });
                 }
-                let keeps = part.lanes.as_ref().is_some_and(|lanes| !lanes.is_guarded());
-                self.add(part, &Decided { vector, keeps });
+                self.add(part);
             }
         }
     }

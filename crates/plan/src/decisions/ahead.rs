@@ -6,6 +6,7 @@ use thiserror::Error;
 use warploom_lang::FuncId;
 use warploom_schedule::{BlockItem, Item, Loops, Nest, ReductionTile, RootItem, Size, Source, StageRef};
 
+use crate::body::{Builder, Part};
 use crate::decisions::{Decision, Edit, Facts, Line, Refusals, Tree};
 use crate::ids::LoopId;
 use crate::legality::rule::Rule;
@@ -87,6 +88,12 @@ impl Decision for Ahead {
             excludes: &["lanes", "slide"],
             edits: &[Edit::Kernel(depths)],
             ..Facts::PLAIN
+        }
+    }
+
+    fn apply(&self, part: &mut Part<'_>, builder: &Builder<'_, '_>) {
+        if part.nest.is_some_and(|nest| nest.numbers.depth.is_some()) {
+            part.slices = builder.allocation(part.node).map_or(1, |array| array.slices);
         }
     }
 

@@ -4,6 +4,7 @@ use thiserror::Error;
 use warploom_schedule::{Item, LoopKind, Nest, RootItem, Size, StageRef, ThreadTiles, Tile};
 
 use crate::axes::is_pure;
+use crate::body::{AccessKind, Builder, Part};
 use crate::decisions::{Decision, Edit, Facts, Line, Refusals, Tree};
 use crate::problem::Problem;
 use crate::random::tiles::{self, Span};
@@ -70,6 +71,21 @@ impl Decision for Atomic {
 
     fn is_possible(&self, at: &Line<'_>) -> bool {
         at.nest.is_some_and(|nest| at.problem.can_be_atomic(&nest.nest))
+    }
+
+    /// Each store is an update in memory, and what it updates is not loaded.
+    fn apply(&self, part: &mut Part<'_>, _: &Builder<'_, '_>) {
+        if part.nest.is_some_and(|nest| nest.numbers.atomic) {
+            for number in 0..part.accesses.len() {
+                let own = part.group(&part.accesses[number]).own;
+                let kind = &mut part.accesses[number].kind;
+                *kind = match *kind {
+                    AccessKind::Store => AccessKind::Atomic,
+                    AccessKind::Load if own => AccessKind::Update,
+                    other => other,
+                };
+            }
+        }
     }
 
     fn draw(&self, generator: &mut Generator<'_>, turn: Turn) {

@@ -2,10 +2,12 @@
 
 use std::num::NonZeroU32;
 
+use smallvec::SmallVec;
 use thiserror::Error;
-use warploom_schedule::{Item, LoopKind, Nest, RootItem, Size, StageRef, ThreadTiles, Tile};
+use warploom_schedule::{Item, LoopKind, Nest, RootItem, Size, StageId, StageRef, ThreadTiles, Tile};
 use warploom_target::VECTOR_BYTES;
 
+use crate::body::{self, Access, AccessKind, Builder, Memory, Moves, Part, Place};
 use crate::decisions::{Decision, Edit, Facts, Line, Refusals, Tree};
 use crate::plan::NestPlan;
 use crate::random::{Generator, Turn, WORD};
@@ -51,6 +53,20 @@ impl Decision for Vector {
             edits: &[Edit::Nest(vectored), Edit::Nest(copied)],
             ..Facts::PLAIN
         }
+    }
+
+    /// Nothing is known to be aligned where sizes are given at launch, and all points run unless a condition decides which.
+    fn apply(&self, part: &mut Part<'_>, builder: &Builder<'_, '_>) {
+        let problem = builder.problem;
+        let is_guarded = |stage: StageId| {
+            let stage = &problem.dag().stages()[stage];
+            problem.pipeline().funcs()[stage.func].stages[stage.number].predicate.is_some()
+        };
+        if !part.around.numbers.vector || problem.sizes().is_some() || part.stage().is_some_and(is_guarded) {
+            return;
+        }
+        let all: SmallVec<[_; 8]> = part.accesses.iter().map(|access| vectors(part, access)).collect();
+        part.accesses.iter_mut().zip(all).for_each(|(access, vectors)| access.vectors = vectors);
     }
 
     /// A thread has adjacent unrolled points in tiles that start at multiples of their number.
@@ -221,6 +237,40 @@ fn even_part(points: i64, threads: i64) -> i64 {
     let most = points.min(threads).max(1);
     let divisors = (1..=most).rev().filter(|part| points % part == 0);
     divisors.take(1).find(|part| 2 * part > most).unwrap_or(most)
+}
+
+/// The vectors of an access where it can have some: nothing else in the loop accesses what it writes.
+fn vectors(part: &Part<'_>, access: &Access) -> SmallVec<[Option<body::Vector>; 4]> {
+    let (group, place) = (part.group(access), &part.arrays[access.array]);
+    let reads_own = || part.flat.loads.iter().any(|load| load.own) && part.stage().is_some();
+    let is_alone = !group.own || part.accumulates || !reads_own();
+    if matches!(access.kind, AccessKind::Atomic | AccessKind::Update) || !is_alone {
+        return SmallVec::new();
+    }
+    let most = match (part.copies_ahead(), place.memory) {
+        (true, _) => copied_at_once(part),
+        (false, Memory::Global) => body::VECTOR_BYTES,
+        (false, _) => 1,
+    };
+    if most == 1 {
+        return SmallVec::new();
+    }
+    let moves = Moves::new(part.walk_of(access), group);
+    let runs = access.runs;
+    let vectors = moves.elements(place).map(|of| moves.vectors(&of, place, |kind| runs.repeats(kind), most));
+    vectors.unwrap_or_default()
+}
+
+/// The elements of an asynchronous copy, as many as both sides allow.
+fn copied_at_once(part: &Part<'_>) -> i64 {
+    let [load, store] = &part.accesses[..] else { return 1 };
+    let width = |access: &Access| {
+        let (moves, place): (_, &Place) =
+            (Moves::new(&part.walk, part.group(access)), &part.arrays[access.array]);
+        let vectors = moves.elements(place).map(|of| moves.vectors(&of, place, |_| true, body::VECTOR_BYTES));
+        vectors.iter().flatten().map(|of| of.map_or(1, |of| of.width)).min().unwrap_or(1)
+    };
+    width(load).min(width(store))
 }
 
 #[cfg(test)]
