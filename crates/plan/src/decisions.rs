@@ -1,8 +1,8 @@
 //! Decisions that are a word on the line of a nest or kernel: one file each, and one table of all.
 //!
 //! A file says of its word what it means, when it is refused, where it is possible, how random schedules draw it, which
-//! edits refinement tries, and what it changes of the accesses of a block. Rules, random schedules, coverage, the search
-//! and the points of spaces go through [`DECISIONS`] and name no word.
+//! edits refinement tries, and what it changes of the accesses of a block. Rules, random schedules, coverage, refinement,
+//! bodies and the points of spaces go through [`DECISIONS`] and name no word; kernels that the search makes as a whole do.
 
 mod ahead;
 mod atomic;

@@ -48,8 +48,8 @@ impl Decision for Atomic {
         Facts {
             word: "atomic",
             about: "several threads or blocks update one point at once, by atomics: 32-bit integers with `+ min max & | ^` only",
-            // Words about the rows of arrays, which the first stage has, and about copies.
-            excludes: &["transpose", "pitch", "async"],
+            // An update is no copy.
+            excludes: &["async"],
             of_points: true,
             edits: &[Edit::Sharing(shared)],
             ..Facts::PLAIN
