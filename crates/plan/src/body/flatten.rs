@@ -19,7 +19,7 @@ const MAX_EVALUATIONS: usize = 4096;
 /// The most accesses per group whose constants are kept. The others are assumed to be similar.
 const MAX_ORIGINS: usize = 256;
 
-/// How an index of a group's accesses depends on the variables: a [`Form`] without its constant.
+/// How an index of a group's accesses depends on the variables: a linear form without its constant.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Motion {
     /// One coefficient per variable.
