@@ -79,7 +79,7 @@ impl Bodies {
         &self.problem
     }
 
-    /// What the blocks of a kernel do: all of them together, those away from the edges of the grid as a rule.
+    /// The body of the blocks of a kernel, as those away from the edges of the grid run it.
     pub fn body<'p>(&self, plan: &'p Plan, kernel: KernelId) -> Body<'p> {
         Builder::new(self, plan, kernel).body()
     }
@@ -230,7 +230,7 @@ pub enum AccessKind {
     Store,
     /// They update elements atomically.
     Atomic,
-    /// They read what an atomic of the same part updates. No instruction does that.
+    /// They stand for the reads of an atomic in the same part. No instruction loads these elements.
     Update,
 }
 

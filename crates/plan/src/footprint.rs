@@ -132,8 +132,8 @@ pub struct NestFootprint {
     pub shuffled: NodeSet,
     /// The dimension along which each warp is a row of threads that share the Funcs in their registers.
     pub lanes: Option<LoopKind>,
-    /// The dimension along which lanes without a point compute the last one, into values of their own that nobody reads. So
-    /// lanes that share registers do not part for points that are values of the thread.
+    /// The dimension along which out-of-range lanes recompute the last point into dead registers instead of branching, so that
+    /// the warp does not diverge.
     pub all_lanes: Option<LoopKind>,
     /// The dimension along which a thread computes its points one row at a time, with what it has in registers.
     pub slides: Option<LoopKind>,

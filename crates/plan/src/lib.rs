@@ -15,7 +15,7 @@
 //! | `footprint`, `axes` | the sizes of one nest, and its loops |
 //! | `allocate` | arrays in shared memory and in registers |
 //! | `barriers` | where threads wait for each other |
-//! | `ahead`, `lanes`, `rows`, `warps` | copies ahead of time, registers shared by lanes, rows, exchange in a warp |
+//! | `ahead`, `lanes`, `rows`, `warps` | software pipelining, registers shared by lanes, sliding windows, exchange in a warp |
 //! | `body` | what one block of a kernel does, as data: axes, arrays, accesses |
 //! | `decisions` | the words of a line: each with its rules, where it is possible, and how it is drawn and tried |
 //! | `legality` | all other rules of schedules |

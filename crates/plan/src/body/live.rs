@@ -1,5 +1,5 @@
-//! The expressions of a stage that are evaluated. Choices that have one outcome at all points are none, nor, away from
-//! the edges, those that have another one only there: what a gathered update keeps where it writes nothing.
+//! Which expressions of a stage are evaluated. A `select` with a constant condition is dropped; in interior blocks, so is
+//! one whose condition differs only at the edges of the image.
 
 use ahash::{AHashMap, AHashSet};
 use warploom_lang::ExprId;
@@ -10,7 +10,7 @@ use crate::body::flatten::Flattening;
 use crate::body::form::Form;
 use crate::body::value::Known;
 
-/// What is evaluated of some expressions.
+/// The expressions that are evaluated.
 pub(super) struct Live {
     /// The nodes, operands first.
     pub nodes: Vec<ExprId>,

@@ -1,4 +1,4 @@
-//! `async`: copies ahead of time.
+//! `async`: software-pipelined copies.
 
 use std::num::NonZeroU32;
 

@@ -1,4 +1,4 @@
-//! `blocks`: how many blocks an SM must be able to hold at once.
+//! `blocks`: the least occupancy in blocks per SM.
 
 use std::num::NonZeroU32;
 

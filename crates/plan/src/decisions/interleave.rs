@@ -1,4 +1,4 @@
-//! `interleave`: the points of a thread in groups.
+//! `interleave`: interleaved register tiles.
 //!
 //! A thread that reads eight adjacent values of a row does so in two loads of 16 bytes, each 32 bytes from that of the next
 //! thread: half of the banks of shared memory are idle. In two groups of four, the loads of all threads are adjacent.

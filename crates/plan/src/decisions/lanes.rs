@@ -1,4 +1,4 @@
-//! `lanes`: what the threads of a warp have in registers, computed once.
+//! `lanes`: registers shared by the lanes of a warp.
 
 use thiserror::Error;
 use warploom_lang::FuncId;

@@ -1,4 +1,4 @@
-//! `pitch`: how far apart the rows of an array in shared memory are.
+//! `pitch`: the distance between rows of an array in shared memory.
 
 use std::num::NonZeroU32;
 

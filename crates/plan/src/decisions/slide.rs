@@ -1,4 +1,4 @@
-//! `slide`: points row by row.
+//! `slide`: a sliding window of registers along the rows of a thread.
 
 use thiserror::Error;
 use warploom_schedule::{RootItem, Tile};

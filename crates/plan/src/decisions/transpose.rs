@@ -1,4 +1,4 @@
-//! `transpose`: how the elements of an array in shared memory lie.
+//! `transpose`: the storage order of an array in shared memory.
 
 use warploom_schedule::RootItem;
 

@@ -1,4 +1,4 @@
-//! `vector`: several elements at a time.
+//! `vector`: vector loads and stores.
 
 use std::num::NonZeroU32;
 
