@@ -18,8 +18,8 @@ use warploom::farm::server;
 
 use crate::place::Ran;
 
-/// How long a run may take with all kills.
-const LIMIT: Duration = Duration::from_secs(90);
+/// How long runs may go on without another trial. Their whole time depends on how busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A folder with a farm, which is stopped in the end.
 struct Farm {
@@ -83,15 +83,22 @@ impl Farm {
         self.folder.path().join(name)
     }
 
-    fn finished(&self, until: Instant) -> Json {
+    /// The status after the end of all runs.
+    fn finished(&self) -> Json {
+        let mut trials = 0;
+        let mut proceeded = Instant::now();
         loop {
             let status = self.status();
-            let states: Vec<&str> =
-                status["runs"].as_array().unwrap().iter().filter_map(|run| run["state"].as_str()).collect();
-            if states.iter().all(|state| *state == "finished") {
+            let runs = status["runs"].as_array().unwrap();
+            if runs.iter().all(|run| run["state"] == "finished") {
                 return status;
             }
-            assert!(!states.contains(&"failed") && Instant::now() < until, "{status:#}");
+            let now = runs.iter().filter_map(|run| run["trials"].as_u64()).sum();
+            if now > trials {
+                (trials, proceeded) = (now, Instant::now());
+            }
+            let failed = runs.iter().any(|run| run["state"] == "failed");
+            assert!(!failed && proceeded.elapsed() < PATIENCE, "{status:#}");
             thread::sleep(Duration::from_millis(200));
         }
     }
@@ -122,7 +129,6 @@ impl Drop for Worker {
 #[test]
 fn a_farm_survives_kills_of_every_role_on_postgres() {
     let Some(farm) = Farm::new("a_farm_survives_kills_of_every_role_on_postgres") else { return };
-    let begin = Instant::now();
     let started = farm.json(
         "farm start blur --database farm --json -- --size 96x64 --strategy random --trials 240 --templates 1 --beam 4 \
          --passes 2 --samples 2",
@@ -134,7 +140,7 @@ fn a_farm_survives_kills_of_every_role_on_postgres() {
     for kill in 0..15 {
         thread::sleep(Duration::from_millis(700));
         // A kill after the end would show nothing. Two GPUs need longer for these trials than all kills take.
-        assert_eq!(farm.status()["runs"][0]["state"], "active", "at kill {kill}");
+        assert_ne!(farm.status()["runs"][0]["state"], "finished", "at kill {kill}");
         let role = roles[kill % 3];
         let (_, worker) = workers.iter_mut().find(|(of, _)| *of == role).unwrap();
         worker.kill();
@@ -142,7 +148,7 @@ fn a_farm_survives_kills_of_every_role_on_postgres() {
         // The other worker of the role is the next.
         workers.rotate_left(1);
     }
-    let status = farm.finished(begin + LIMIT);
+    let status = farm.finished();
     let run = &status["runs"][0];
     let trials = farm.json("records list blur --records farm/farm.json --json");
     let trials = trials["trials"].as_array().unwrap();
@@ -159,7 +165,6 @@ fn a_farm_survives_kills_of_every_role_on_postgres() {
 #[test]
 fn several_runs_end_and_workers_leave_on_postgres() {
     let Some(farm) = Farm::new("several_runs_end_and_workers_leave_on_postgres") else { return };
-    let begin = Instant::now();
     let started = farm.run("farm start blur --database farm --local 1 --fake fake -- --size large");
     assert_eq!(started.code, 2, "{}", started.out);
     assert!(!farm.path("farm").exists(), "it is said before anything is started");
@@ -173,11 +178,12 @@ fn several_runs_end_and_workers_leave_on_postgres() {
     let url = secret["url"].as_str().unwrap();
     let password = url.split([':', '@']).nth(2).unwrap();
     assert!(password.len() > 20 && !started.out.contains(password), "{}", started.out);
-    let status = farm.finished(begin + LIMIT);
+    let status = farm.finished();
     assert!(status["runs"][0]["valid"].as_u64().unwrap() >= 2, "{status:#}");
     // Started for these runs, the worker ends after them.
+    let end = Instant::now();
     while farm.status()["workers"][0]["life"] != "left" {
-        assert!(begin.elapsed() < LIMIT);
+        assert!(end.elapsed() < PATIENCE);
         thread::sleep(Duration::from_millis(200));
     }
     let log = fs::read_to_string(farm.path("farm/workers/worker-1.log")).unwrap();
@@ -196,7 +202,7 @@ fn iterations_train_the_model_on_postgres() {
          --beam 4 --passes 1",
     );
     assert_eq!(started.code, 0, "{}", started.err);
-    let status = farm.finished(Instant::now() + LIMIT);
+    let status = farm.finished();
     assert!(status["runs"][0]["valid"].as_u64().unwrap() > 8, "{status:#}");
     let mut records = warploom::records::open(farm.path("farm/farm.json")).unwrap();
     let problem = records.problems().unwrap()[0].id;

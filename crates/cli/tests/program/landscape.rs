@@ -69,7 +69,7 @@ fn a_killed_recording_goes_on() {
         let mut process = place.command();
         process.args(command.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = process.spawn().unwrap();
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(120);
         let timed = || fs::read_to_string(&log).map_or(0, |text| text.lines().count());
         let enough = timed() + 5;
         while timed() < enough && Instant::now() < until {

@@ -183,7 +183,7 @@ fn an_interrupted_row_is_left_for_the_next_run() {
     let mut slow = place.command();
     slow.args(suite.split_whitespace()).arg("fake:delay=300").stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = slow.spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_secs(120);
     let measured = || place.run("records list --records r.db").out.contains("gmm");
     while !measured() {
         assert!(Instant::now() < until, "nothing was measured");

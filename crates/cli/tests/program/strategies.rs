@@ -121,7 +121,7 @@ fn an_interrupted_comparison_goes_on() {
     let mut command = stopped.command();
     command.args(COMPARE.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_secs(120);
     while !stopped.path("out/strategies.json").is_file() {
         assert!(Instant::now() < until, "no run has ended");
         std::thread::sleep(Duration::from_millis(5));

@@ -171,7 +171,7 @@ fn start(place: &Place, arguments: &str) -> Child {
 
 /// Waits until something was measured.
 fn wait_for_trials(place: &Place, count: u64) {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(120);
     while Instant::now() < until {
         if place.path("tuning.db").exists() && place.run("records list").code == 0 && trials(place) >= count {
             return;
@@ -266,7 +266,7 @@ fn a_run_ends_when_nobody_reads_it_any_more() {
     // Without NVRTC a note says that the package has no machine code.
     let without_code = |line: &str| line.starts_with("note: NVRTC was not found");
     assert!(ran.err.lines().all(without_code), "{}", ran.err);
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
     assert!(place.path("out/blur.schedule").is_file(), "what was found is written");
     assert!(trials(&place) > 0);
 }

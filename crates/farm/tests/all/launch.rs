@@ -62,7 +62,7 @@ fn tools() -> Tools {
 
 /// The text of a file, as soon as it has some.
 fn soon(path: &Path) -> String {
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + Duration::from_secs(60);
     loop {
         let text = fs::read_to_string(path).unwrap_or_default();
         if text.ends_with('\n') || Instant::now() > end {

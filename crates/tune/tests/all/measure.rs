@@ -109,7 +109,7 @@ impl Machine for Pair<'_> {
         self.arrived.fetch_add(usize::from(self.timed == 1), Ordering::SeqCst);
         let started = Instant::now();
         while self.arrived.load(Ordering::SeqCst) < 2 {
-            if started.elapsed() > Duration::from_secs(20) {
+            if started.elapsed() > Duration::from_secs(60) {
                 return Err(Failure::Refused("the other did not come".to_owned()));
             }
             std::thread::sleep(Duration::from_millis(1));

@@ -66,7 +66,7 @@ impl Tried {
 
     /// Every trial is there once, none failed, and the best schedule can be printed.
     fn ends(self) {
-        self.farm.finished(self.begin + LONG);
+        self.farm.finished();
         let listed = self.farm.json("records list blur --records farm/farm.json --json");
         let listed = listed["trials"].as_array().unwrap();
         assert_eq!(listed.len(), self.trials + 1);
