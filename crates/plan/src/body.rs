@@ -50,7 +50,7 @@ use crate::plan::{KernelPlan, Plan};
 use crate::problem::Problem;
 
 pub(crate) use builder::Builder;
-pub use builder::inner_axes;
+pub use builder::{EDGE_BLOCKS, inner_axes};
 pub use flatten::{Flat, Group, InlinedWork, Motion, OwnWork};
 pub use moves::{Elements, Memory, Moves, Place};
 pub use operations::Operations;

@@ -3,6 +3,7 @@
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
 use warploom_lang::op::{BinaryOp, Op};
+use warploom_plan::body::EDGE_BLOCKS;
 
 use crate::builder::Assumptions;
 use crate::ir::{Leaf, NodeId, NodeKind, Origin, Place, ScalarValue, Stmt, every_stmt};
@@ -32,9 +33,6 @@ struct Version<'a> {
 
 /// Statements, and their origins.
 type Code = (Vec<Stmt>, Vec<Origin>);
-
-/// The largest margin to try, in blocks. It covers the reach of stencils and their clamps.
-const MAX_MARGIN: i64 = 2;
 
 /// A version is extended to all blocks of an axis if it still removes this many guards or clamps for each one it
 /// reintroduces.
@@ -76,7 +74,7 @@ impl<'a> KernelLowering<'a> {
     /// The version of interior blocks with the fewest guards and clamps, if it has fewer than `decisions`.
     fn away_from_edges(&self, decisions: usize) -> Result<Option<Version<'a>>, LowerError> {
         let (mut least, mut best) = (decisions, None);
-        for margin in 0..=MAX_MARGIN {
+        for margin in 0..=EDGE_BLOCKS {
             let version = self.version(self.axes.iter().map(|axis| axis.inside(margin)).collect())?;
             if version.decisions < least {
                 least = version.decisions;

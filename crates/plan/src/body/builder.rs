@@ -18,8 +18,9 @@ use crate::plan::{KernelPlan, NestPlan, Plan, Sequence, Stepped};
 use crate::problem::Problem;
 use crate::reach::symbol::Symbol;
 
-/// The most blocks at each edge of the grid that run other code than those inside.
-const EDGE_BLOCKS: i64 = 2;
+/// The most blocks at each edge of the grid that run other code than those inside. It covers the reach of stencils and their
+/// clamps.
+pub const EDGE_BLOCKS: i64 = 2;
 
 /// The fewest blocks along a dimension of which some are inside.
 pub(super) const FEWEST_BLOCKS: i64 = 2 * EDGE_BLOCKS + 1;
