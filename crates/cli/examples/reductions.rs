@@ -52,7 +52,7 @@ fn apps() -> [App; 6] {
 fn total() -> Result<Pipeline, PipelineError> {
     let input = Input::f32("input", 2);
     let r = rdom([(0, input.extent(0)), (0, input.extent(1))]);
-    let output = func("output", (), sum(&r, input.at((r.x, r.y))).reassociate());
+    let output = func("output", (), sum(&r, input.at((r.x, r.y))));
     Pipeline::new("total", [output])
 }
 
@@ -68,7 +68,7 @@ fn tone_map() -> Result<Pipeline, PipelineError> {
     let r = rdom([(0, input.extent(0)), (0, input.extent(1))]);
     let at = |c: i32| input.at((x, y, c));
     let luma = func("luma", (x, y), 0.2126 * at(0) + 0.7152 * at(1) + 0.0722 * at(2));
-    let log_sum = func("log_sum", (), sum(&r, log(luma.at((r.x, r.y)) + 1e-4)).reassociate());
+    let log_sum = func("log_sum", (), sum(&r, log(luma.at((r.x, r.y)) + 1e-4)));
     let count = (input.extent(0) * input.extent(1)).f32();
     let key = func("key", (), 0.18 / exp(log_sum.at(()) / count));
     let scaled = luma.at((x, y)) * key.at(());
@@ -83,10 +83,10 @@ fn softmax_norm() -> Result<Pipeline, PipelineError> {
     let r = rdom([(0, input.extent(0))]);
     let highest = func("highest", y, maximum(&r, input.at((r.x, y))));
     let e = func("e", (x, y), exp(input.at((x, y)) - highest.at(y)));
-    let soft = func("soft", (x, y), e.at((x, y)) / sum(&r, e.at((r.x, y))).reassociate());
-    let mean = func("mean", y, sum(&r, soft.at((r.x, y))).reassociate() / &width);
+    let soft = func("soft", (x, y), e.at((x, y)) / sum(&r, e.at((r.x, y))));
+    let mean = func("mean", y, sum(&r, soft.at((r.x, y))) / &width);
     let centred = soft.at((r.x, y)) - mean.at(y);
-    let variance = func("variance", y, sum(&r, &centred * &centred).reassociate() / width);
+    let variance = func("variance", y, sum(&r, &centred * &centred) / width);
     let output = (soft.at((x, y)) - mean.at(y)) / sqrt(variance.at(y) + 1e-12);
     Pipeline::new("softmax_norm", [func("output", (x, y), output)])
 }

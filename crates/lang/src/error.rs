@@ -325,9 +325,9 @@ pub enum Fault {
         /// The number of dimensions.
         dimensions: usize,
     },
-    /// `reassociate` on an expression that is not an inline reduction.
+    /// `in_order` on an expression that is not an inline reduction.
     #[error(
-        "reassociate() is called on an expression that is not a reduction; call it on sum(..) or product(..) itself, or on a Func after its update"
+        "in_order() is called on an expression that is not a reduction; call it on sum(..) or product(..) itself"
     )]
     NotAReduction,
     /// A constant table without elements.

@@ -146,6 +146,7 @@ impl Func {
 
     /// Allows a schedule to compute the last update in another order, as if numbers were real: sums
     /// and products of floats are then split over threads, and linear recurrences over chunks.
+    /// Inline reductions with [`sum`](crate::sum) and [`product`](crate::product) allow it from the start.
     ///
     /// The result still has the same bits on every run under one schedule, but not under every
     /// schedule. Integers, `min` and `max` give the same bits in any order and need no mark.
@@ -159,9 +160,14 @@ impl Func {
     /// ```
     #[must_use]
     pub fn reassociate(self) -> Func {
+        self.with_order(true)
+    }
+
+    /// The same Func, whose last update may be computed in any order or only in that of its domain.
+    pub(crate) fn with_order(self, any: bool) -> Func {
         let mut data = Arc::unwrap_or_clone(self.0);
         if let Some(last) = data.stages.last_mut() {
-            last.reassociate = true;
+            last.reassociate = any;
         }
         Func(Arc::new(data))
     }

@@ -7,12 +7,19 @@ use crate::error::{Diagnostic, Fault};
 use crate::expr::{Expr, Operand, Term, TermKind, Var};
 use crate::func::{Func, FuncName, Itself, Start, Update};
 use crate::functions::select;
-use crate::op::Op;
+use crate::op::{BinaryOp, Op};
 use crate::rdom::RDom;
 use crate::types::{Type, Value};
 
-/// The sum of `term` over a domain. Terms are added to 0 one at a time, with the first variable
-/// fastest. Terms of 16 bits are added in `f32`, and the sum is rounded once.
+/// The sum of `term` over a domain; 0 over an empty domain.
+///
+/// A sum of floats says what is added, not in which order: a schedule may split it over threads, as
+/// [`Func::reassociate`] describes. The reference evaluator adds the terms to 0 one at a time, with
+/// the first variable fastest; [`Expr::in_order`] asks every schedule for that order. Integers wrap,
+/// so that every order gives the same bits.
+///
+/// Terms of 16 bits are added in `f32`, and the sum is rounded once. If the term is a product of
+/// them, its factors are widened to `f32` before they are multiplied.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -24,25 +31,26 @@ use crate::types::{Type, Value};
 /// ```
 #[track_caller]
 pub fn sum(domain: &RDom, term: impl Into<Expr>) -> Expr {
-    reduce("sum", domain, term.into(), Value::zero, |f, at, term| f.add(at, term))
+    in_any_order(reduce("sum", domain, term.into(), Value::zero, widened, |f, at, term| f.add(at, term)))
 }
 
-/// The product of `term` over a domain; 1 over an empty domain.
+/// The product of `term` over a domain; 1 over an empty domain. Like a [`sum`], a product of floats
+/// may be computed in any order.
 #[track_caller]
 pub fn product(domain: &RDom, term: impl Into<Expr>) -> Expr {
-    reduce("product", domain, term.into(), Value::one, |f, at, term| f.mul(at, term))
+    in_any_order(reduce("product", domain, term.into(), Value::one, wide, |f, at, term| f.mul(at, term)))
 }
 
 /// The smallest value of `term` over a domain; the largest value of the type over an empty domain.
 #[track_caller]
 pub fn minimum(domain: &RDom, term: impl Into<Expr>) -> Expr {
-    reduce("minimum", domain, term.into(), Value::largest, |f, at, term| f.min(at, term))
+    reduce("minimum", domain, term.into(), Value::largest, wide, |f, at, term| f.min(at, term))
 }
 
 /// The largest value of `term` over a domain; the smallest value of the type over an empty domain.
 #[track_caller]
 pub fn maximum(domain: &RDom, term: impl Into<Expr>) -> Expr {
-    reduce("maximum", domain, term.into(), Value::smallest, |f, at, term| f.max(at, term))
+    reduce("maximum", domain, term.into(), Value::smallest, wide, |f, at, term| f.max(at, term))
 }
 
 /// The position and value of an extremum.
@@ -72,31 +80,59 @@ pub fn argmax(domain: &RDom, term: impl Into<Expr>) -> Extreme {
 }
 
 impl Expr {
-    /// Allows a schedule to compute this [`sum`] or [`product`] in another order; see
-    /// [`Func::reassociate`].
+    /// Asks every schedule to compute this [`sum`] or [`product`] in the order of the domain, with the first
+    /// variable fastest, so that all of them give the same bits. It is then one step after the other.
     ///
     /// ```
     /// use warploom_lang::*;
     /// let image = Input::f32("image", 2);
     /// let r = rdom([(0, image.extent(0)), (0, image.extent(1))]);
-    /// let mean = func("mean", (), sum(&r, image.at((r.x, r.y))).reassociate() / 1e6);
+    /// let mean = func("mean", (), sum(&r, image.at((r.x, r.y))).in_order() / 1e6);
     /// assert!(Pipeline::new("mean", [mean]).is_ok());
     /// ```
     #[track_caller]
     #[must_use]
-    pub fn reassociate(&self) -> Expr {
+    pub fn in_order(&self) -> Expr {
+        let fault = Diagnostic::at(Fault::NotAReduction, Location::caller());
         match self.term() {
-            Ok(Term { kind: TermKind::Call(func, value), ty, args, .. }) if func.is_inline_reduction() => {
-                let kind = TermKind::Call(func.clone().reassociate(), *value);
-                Expr::node(kind, *ty, args.iter().cloned())
-            }
-            // A sum of floats of 16 bits, which is rounded once it is complete.
-            Ok(Term { kind: TermKind::Op(Op::Cast(ty)), args, .. }) if ty.is_half() => {
-                args[0].reassociate().cast(*ty)
-            }
-            Ok(_) => Expr::faulty(Diagnostic::at(Fault::NotAReduction, Location::caller())),
+            Ok(_) => with_order(self, false).unwrap_or_else(|| Expr::faulty(fault)),
             Err(_) => self.clone(),
         }
+    }
+}
+
+/// An inline reduction whose float terms may be combined in any order.
+fn in_any_order(reduction: Expr) -> Expr {
+    let is_float = reduction.ty().is_some_and(Type::is_float);
+    with_order(&reduction, true).filter(|_| is_float).unwrap_or(reduction)
+}
+
+/// An inline reduction whose terms may be combined in any order, or in that of the domain; `None` if it is something else.
+fn with_order(reduction: &Expr, any: bool) -> Option<Expr> {
+    let Term { kind, ty, args, .. } = reduction.term().ok()?;
+    match kind {
+        TermKind::Call(func, value) if func.is_inline_reduction() => {
+            let kind = TermKind::Call(func.clone().with_order(any), *value);
+            Some(Expr::node(kind, *ty, args.iter().cloned()))
+        }
+        // A reduction of floats of 16 bits, which is rounded once it is complete.
+        TermKind::Op(Op::Cast(ty)) if ty.is_half() => Some(with_order(&args[0], any)?.cast(*ty)),
+        _ => None,
+    }
+}
+
+/// A term in the type in which it is accumulated.
+fn wide(term: &Expr) -> Expr {
+    term.ty().map_or_else(|| term.clone(), |ty| term.cast(ty.accumulator()))
+}
+
+/// The same, with the factors of a product of 16-bit floats widened before they are multiplied.
+fn widened(term: &Expr) -> Expr {
+    match term.term() {
+        Ok(Term { kind: TermKind::Op(Op::Binary(BinaryOp::Mul)), ty, args, .. }) if ty.is_half() => {
+            widened(&args[0]) * widened(&args[1])
+        }
+        _ => wide(term),
     }
 }
 
@@ -106,13 +142,14 @@ fn reduce(
     domain: &RDom,
     term: Expr,
     start: fn(Type) -> Value,
+    wide: fn(&Expr) -> Expr,
     step: impl FnOnce(&Itself, Vec<Var>, Expr) -> Update,
 ) -> Expr {
     let Some(ty) = term.ty() else { return term };
     let args = free_vars(&term, domain);
     let start = Start::Values(vec![start(ty.accumulator()).into()]);
     let helper = Func::define(FuncName::Inside(what), args.clone(), start, Location::caller());
-    helper.over(domain, |f| step(f, args.clone(), term.cast(ty.accumulator()))).at(args).cast(ty)
+    helper.over(domain, |f| step(f, args.clone(), wide(&term))).at(args).cast(ty)
 }
 
 #[track_caller]

@@ -68,7 +68,7 @@ pub enum RewriteError {
     },
     /// A reduction whose result depends on the order.
     #[error(
-        "the result of `{stage}` depends on the order, because it computes `{op}` of {ty}; mark the definition with .reassociate() if any order will do"
+        "the result of `{stage}` depends on the order, because it computes `{op}` of {ty}; mark the definition with .reassociate(), or remove .in_order(), if any order will do"
     )]
     OrderMatters {
         /// The stage.

@@ -117,6 +117,16 @@ fn reduction_variables_out_of_place() {
     ");
 }
 
+#[test]
+fn orders_of_what_is_no_reduction() {
+    let r = rdom([(0, 4)]);
+    let input = Input::f32("input", 1);
+    assert_snapshot!(report([func("out", X, (sum(&r, input.at(X + r.x)) * 2.0).in_order())]), @"
+    in_order() is called on an expression that is not a reduction; call it on sum(..) or product(..) itself
+      --> crates/lang/tests/all/mistakes.rs
+    ");
+}
+
 /// A constant that a float type does not have is offered in that type.
 #[test]
 fn float_constants_are_offered_in_the_type_beside_them() {

@@ -32,7 +32,7 @@ fn listing() {
       param  gain: f32 in 0.0..=4.0
       input.repeat_edge(x, y) = input(max(min(x, input.min(0) + input.extent(0) - 1), input.min(0)), max(min(y, input.min(1) + input.extent(1) - 1), input.min(1)))
       blur.sum0(x, y) = 0.0
-      blur.sum0(x, y) = blur.sum0(x, y) + f32(input.repeat_edge(x + dx, y + dy))  over dx in (-radius, 2 * radius + 1), dy in (-1, 3) where dx * dx + dy * dy <= radius
+      blur.sum0(x, y) = blur.sum0(x, y) + f32(input.repeat_edge(x + dx, y + dy))  over dx in (-radius, 2 * radius + 1), dy in (-1, 3) where dx * dx + dy * dy <= radius  in any order
       blur(x, y) = blur.sum0(x, y) * gain
       scan(x, y) = undef
       scan(x, 0) = blur(x, 0)
@@ -157,5 +157,43 @@ fn all_types_are_documented() {
         types.sort_unstable();
         listed.sort_unstable();
         assert_eq!(listed, types, "{page}");
+    }
+}
+
+/// Whether the only update of a pipeline may be computed in any order.
+fn is_order_free(value: Expr) -> bool {
+    let pipeline = Pipeline::new("p", [func("out", X, value)]).expect("it is right");
+    let updates: Vec<bool> =
+        pipeline.funcs().values().flat_map(|func| &func.stages[1..]).map(|stage| stage.reassociate).collect();
+    assert_eq!(updates.len(), 1);
+    updates[0]
+}
+
+#[test]
+fn sums_and_products_of_floats_are_free_of_an_order_unless_one_is_asked_for() {
+    let r = rdom([(0, 9)]);
+    let term = |ty: Type| Input::new("input", ty, 1).at(X + r.x);
+    for ty in [Type::F32, Type::F64, Type::F16, Type::BF16] {
+        for reduction in [sum(&r, term(ty)), product(&r, term(ty))] {
+            assert!(is_order_free(reduction.clone()), "{ty}");
+            assert!(!is_order_free(reduction.in_order()), "{ty}");
+        }
+        assert!(!is_order_free(maximum(&r, term(ty))), "its order changes nothing");
+    }
+    assert!(!is_order_free(sum(&r, term(Type::I32))), "its order changes nothing");
+    assert!(!is_order_free(sum(&r, term(Type::U8)).in_order()));
+}
+
+#[test]
+fn factors_of_16_bits_are_widened_where_their_product_is_summed() {
+    let r = rdom([(0, 9)]);
+    for ty in [Type::F16, Type::BF16] {
+        let [a, b] = ["a", "b"].map(|name| Input::new(name, ty, 1).at(X + r.x));
+        let hash =
+            |value: Expr| Pipeline::new("p", [func("out", X, value)]).expect("it is right").structural_hash();
+        let widened = hash(sum(&r, a.f32() * b.f32() * a.f32()).cast(ty));
+        assert_eq!(hash(sum(&r, &a * &b * &a)), widened);
+        assert_ne!(hash(sum(&r, (&a * &b).f32() * a.f32()).cast(ty)), widened);
+        assert_eq!(hash(product(&r, &a * &b)), hash(product(&r, (&a * &b).f32()).cast(ty)));
     }
 }

@@ -119,8 +119,7 @@ impl Grower {
         if form == Form::Inline
             && let Some(result) = fold.inline(domain, &term.expr)
         {
-            let marked = is_ordered && self.dice.chance(0.5);
-            let result = if marked { result.reassociate() } else { result };
+            let result = if is_ordered && !self.dice.chance(0.5) { result.in_order() } else { result };
             let result = Term::new(result, term.ty, term.reach);
             let value = if is_varied { self.settled(result) } else { result };
             return self.define_part(part, extents, value);

@@ -162,7 +162,7 @@ fn a_softmax_of_rows_is_one_kernel() {
     let (image, r) = (Input::f32("image", 2), rdom!(rx: (0, 1000)));
     let highest = func("highest", y, maximum(&r, image.at((r.x, y))));
     let e = func("e", (x, y), exp(image.at((x, y)) - highest.at(y)));
-    let output = func("output", (x, y), e.at((x, y)) / sum(&r, e.at((r.x, y))).reassociate());
+    let output = func("output", (x, y), e.at((x, y)) / sum(&r, e.at((r.x, y))));
     let pipeline = Pipeline::new("softmax", [output]).expect("the pipeline is right");
     for rows in [300, 100_000] {
         let (text, kernels) = best_of(&pipeline, [1000, rows]);

@@ -97,8 +97,8 @@ impl fmt::Display for Idle {
         }
         match (marked_would_divide, kind) {
             (true, _) => f.write_str(
-                "mark the update with .reassociate() to make it parallel (the order of float operations is part of the \
-                 algorithm, so no schedule changes it without the mark)",
+                "mark the update with .reassociate(), or remove .in_order() from the sum, to make it parallel (the order of \
+                 float operations is part of the algorithm, so no schedule changes it)",
             ),
             (false, SerialKind::Reduction) => f.write_str(
                 "let one Func reduce pieces of the domain, with a dimension for the pieces, and another Func reduce the \

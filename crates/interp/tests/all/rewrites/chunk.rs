@@ -309,7 +309,7 @@ fn the_order_of_floats_needs_the_mark_and_a_bounded_coefficient() {
     ];
     let order = |op: &str| {
         format!(
-            "`{line}` cannot be applied: the result of `f.1` depends on the order, because it computes `{op}` of f32; mark the definition with .reassociate() if any order will do"
+            "`{line}` cannot be applied: the result of `f.1` depends on the order, because it computes `{op}` of f32; mark the definition with .reassociate(), or remove .in_order(), if any order will do"
         )
     };
     let growth = format!(

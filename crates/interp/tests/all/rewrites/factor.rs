@@ -34,7 +34,7 @@ fn sums_of_floats_need_the_mark() {
     near(&sum_of(Type::F32, true), &lines, &[("input", &input)], &[], 37.0 * 5.0 * 8.0);
     assert_eq!(
         refusal(&sum_of(Type::F32, false), lines[0]),
-        "`factor total.1.ry outer 2` cannot be applied: the result of `total.1` depends on the order, because it computes `+` of f32; mark the definition with .reassociate() if any order will do"
+        "`factor total.1.ry outer 2` cannot be applied: the result of `total.1` depends on the order, because it computes `+` of f32; mark the definition with .reassociate(), or remove .in_order(), if any order will do"
     );
 }
 
@@ -103,7 +103,7 @@ fn tuples_and_inline_sums() {
             f.set(x, (f.get(0, x) + &term, min(f.get(1, x), &term)))
         })
         .reassociate();
-    let out = func("out", x, both.get(0, x) * both.get(1, x) + sum(&r, input.at((r.x, x))).reassociate());
+    let out = func("out", x, both.get(0, x) * both.get(1, x) + sum(&r, input.at((r.x, x))));
     let pipeline = Pipeline::new("tuple", [out]).unwrap();
     let input = noise(Type::F32, &[50, 4]);
     let lines = ["factor both.1.rx inner 8", "factor out.sum0.1.rx outer 7"];

@@ -43,7 +43,7 @@ fn floats_need_the_mark() {
     near(&sum_of(Type::F32, true), &lines, &[("input", &input)], &[3], 9.0 * 7.0 * 2.0 * 8.0);
     assert_eq!(
         refusal(&sum_of(Type::F32, false), "permute total.1 ry, rx, rz"),
-        "`permute total.1 ry, rx, rz` cannot be applied: the result of `total.1` depends on the order, because it computes `+` of f32; mark the definition with .reassociate() if any order will do"
+        "`permute total.1 ry, rx, rz` cannot be applied: the result of `total.1` depends on the order, because it computes `+` of f32; mark the definition with .reassociate(), or remove .in_order(), if any order will do"
     );
 }
 

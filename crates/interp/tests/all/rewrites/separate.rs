@@ -273,7 +273,7 @@ fn floats_need_a_mark() {
     let strict = Pipeline::new("p", [func("f", (x, y), sum([1.0, 2.0]) / 16.0)]).unwrap();
     assert_eq!(
         refusal(&strict, "separate f along x"),
-        "`separate f along x` cannot be applied: the result of `f.0` depends on the order, because it computes `+` of f32; mark the definition with .reassociate() if any order will do"
+        "`separate f along x` cannot be applied: the result of `f.0` depends on the order, because it computes `+` of f32; mark the definition with .reassociate(), or remove .in_order(), if any order will do"
     );
     let data = noise(Type::F32, &[9, 8]);
     for weights in [[1.0, 2.0], [0.25, 0.5], [3.0, 7.0], [-0.1, 0.2], [1.0, 0.1]] {
@@ -283,9 +283,9 @@ fn floats_need_a_mark() {
         }
     }
     let r = rdom([(0, 3), (0, 4)]);
-    let total = |mark: bool| {
+    let total = |any_order: bool| {
         let sum = sum_of(&input, &r);
-        let sum = if mark { sum.reassociate() } else { sum };
+        let sum = if any_order { sum } else { sum.in_order() };
         Pipeline::new("p", [func("f", (x, y), sum)]).unwrap()
     };
     near(&total(true), &["separate f.sum0 along x"], &[("input", &data)], &[7, 5], 1000.0);

@@ -114,7 +114,7 @@ fn what_is_no_tree_is_refused() {
     assert_eq!(
         [refusal(&pipeline, "tree sum.1"), refusal(&pipeline, "tree holes.1")],
         [
-            "`tree sum.1` cannot be applied: the result of `sum.1` depends on the order, because it computes `+` of f32; mark the definition with .reassociate() if any order will do",
+            "`tree sum.1` cannot be applied: the result of `sum.1` depends on the order, because it computes `+` of f32; mark the definition with .reassociate(), or remove .in_order(), if any order will do",
             "`tree holes.1` cannot be applied: `holes` starts undefined, and the rewritten pipeline would read points without a value; give it an initial value",
         ]
     );
