@@ -26,7 +26,7 @@ use crate::places::Places;
 use crate::reductions::{Variant, steps, tiled};
 use crate::search::Search;
 use crate::space::{Space, Span};
-use crate::state::{Child, Kern, Sketch, State};
+use crate::state::{Child, EvaluatedKernel, Sketch, State};
 use crate::statistics::Statistics;
 
 /// The most tiles of a block that are evaluated.
@@ -177,9 +177,9 @@ impl<'a> Contraction<'a> {
         let more = best.into_iter().flat_map(|shape| others.iter().map(move |variant| (shape, variant)));
         found.extend(self.judged(search, more, &tiler));
         found.sort_by(|(a, _), (b, _)| a.cost().total_cmp(&b.cost()));
-        let state = |(kern, _): &(Arc<Kern>, &Shape)| {
+        let state = |(kernel, _): &(Arc<EvaluatedKernel>, &Shape)| {
             let inlined = Some(self.inlined.clone());
-            Child::new(&self.base, smallvec![kern.clone()], Some(self.func), inlined).state()
+            Child::new(&self.base, smallvec![kernel.clone()], Some(self.func), inlined).state()
         };
         let kinds = first_of_each(&mut found);
         found.iter().take(kinds.min(MOST_KEPT)).map(state).collect()
@@ -191,13 +191,13 @@ impl<'a> Contraction<'a> {
         search: &Search<'_>,
         wanted: impl Iterator<Item = (&'s Shape, &'s Variant)>,
         tiler: &Tiler<'_>,
-    ) -> Vec<(Arc<Kern>, &'s Shape)> {
+    ) -> Vec<(Arc<EvaluatedKernel>, &'s Shape)> {
         let wanted: Vec<(&Shape, &Variant)> = wanted.collect();
         let judged = wanted.into_par_iter().filter_map(|(shape, variant)| {
             let sketch = self.sketch(tiler, shape, variant)?;
             search.counted(|counts| Some((self.cheapest(sketch, counts)?, shape)))
         });
-        let mut found: Vec<(Arc<Kern>, &Shape)> = judged.collect();
+        let mut found: Vec<(Arc<EvaluatedKernel>, &Shape)> = judged.collect();
         // The sort is stable, and the order before it does not depend on threads.
         found.sort_by(|(a, _), (b, _)| a.cost().total_cmp(&b.cost()));
         found
@@ -234,7 +234,7 @@ impl<'a> Contraction<'a> {
     }
 
     /// The kernel with adjacent or interleaved register tiles, whichever is cheaper.
-    fn cheapest(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
+    fn cheapest(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<EvaluatedKernel>> {
         let grouped = interleaved(&sketch.item).map(|item| sketch.with_tiles(item));
         let all = [Some(sketch), grouped.filter(|of| self.evaluator.knows(&of.item))];
         let found = all.into_iter().flatten().filter_map(|sketch| self.cheaper_pitch(sketch, counts));
@@ -242,7 +242,7 @@ impl<'a> Contraction<'a> {
     }
 
     /// The kernel with or without row pitches that avoid bank conflicts in its copies, whichever is cheaper.
-    fn cheaper_pitch(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
+    fn cheaper_pitch(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<EvaluatedKernel>> {
         let mut judge = |sketch: Sketch| {
             counts.enumerated += 1;
             self.evaluator.judge(vec![sketch], counts).pop()?.ok()
@@ -257,7 +257,7 @@ impl<'a> Contraction<'a> {
             }
         });
         let padded = Some(plain.sketch.with_tiles(item)).filter(|of| self.evaluator.knows(&of.item));
-        let padded = padded.and_then(judge).filter(|kern| kern.cost() < plain.cost());
+        let padded = padded.and_then(judge).filter(|evaluated| evaluated.cost() < plain.cost());
         padded.or(Some(plain))
     }
 
@@ -291,9 +291,10 @@ impl<'a> Contraction<'a> {
 }
 
 /// Moves the first kernel with each number of points per thread to the front. Returns how many there are.
-fn first_of_each(kernels: &mut Vec<(Arc<Kern>, &Shape)>) -> usize {
+fn first_of_each(kernels: &mut Vec<(Arc<EvaluatedKernel>, &Shape)>) -> usize {
     let mut seen = BTreeSet::new();
-    let is_first = |(_, shape): &(Arc<Kern>, &Shape)| seen.insert(shape.serial.iter().product::<i64>());
+    let is_first =
+        |(_, shape): &(Arc<EvaluatedKernel>, &Shape)| seen.insert(shape.serial.iter().product::<i64>());
     let (mut first, others): (Vec<_>, Vec<_>) = kernels.drain(..).partition(is_first);
     let kinds = first.len();
     first.extend(others);
@@ -326,7 +327,7 @@ fn alone(
         base = accepted(evaluator, &base, &change, counts)?.state();
     }
     let base = lifted(evaluator, &base, func, counts)?;
-    base.kernel_of(owner).is_some_and(|kern| kern.is_lone()).then_some(base)
+    base.kernel_of(owner).is_some_and(|kernel| kernel.is_lone()).then_some(base)
 }
 
 /// The inlined Funcs that only this stage reads.

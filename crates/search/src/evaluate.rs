@@ -15,7 +15,7 @@ use warploom_schedule::{FuncSet, Kernel, RootItem};
 use crate::contractions::is_contraction;
 use crate::memo::{Memo, Verdict};
 use crate::space::Space;
-use crate::state::{Kern, Sketch, State, funcs};
+use crate::state::{EvaluatedKernel, Sketch, State, funcs};
 use crate::statistics::{Refusal, Statistics, StopReason};
 
 /// How long after the deadline the first schedule may still be evaluated, so that the result has a
@@ -107,7 +107,7 @@ impl<'a> Evaluator<'a> {
         }
         for (candidate, cost) in self.costs(candidates, counts) {
             let Candidate { position, key, sketch, extents, .. } = candidate;
-            let verdict = Ok(Arc::new(Kern::new(sketch, key, extents, cost)));
+            let verdict = Ok(Arc::new(EvaluatedKernel::new(sketch, key, extents, cost)));
             self.memo.insert(key, verdict.clone());
             verdicts[position] = verdict;
         }
@@ -131,7 +131,7 @@ impl<'a> Evaluator<'a> {
 
     /// Evaluates a kernel that must be legal but may exceed the limits of the search. `None` if it
     /// is illegal, or if the grace period after the deadline is over.
-    pub fn appraise(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
+    pub fn appraise(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<EvaluatedKernel>> {
         if self.is_over() && self.deadline.is_some_and(|deadline| deadline.elapsed() > GRACE) {
             return None;
         }
@@ -140,7 +140,7 @@ impl<'a> Evaluator<'a> {
         let candidate = Candidate::new(0, sketch.key(), sketch, description);
         let (candidate, cost) = self.costs(vec![candidate], counts).pop()?;
         let Candidate { key, sketch, extents, .. } = candidate;
-        Some(Arc::new(Kern::new(sketch, key, extents, cost)))
+        Some(Arc::new(EvaluatedKernel::new(sketch, key, extents, cost)))
     }
 
     fn candidate(
@@ -246,16 +246,16 @@ impl<'a> Evaluator<'a> {
     /// if no contraction needs it.
     pub fn held(&self, state: &State, counts: &mut Statistics) -> Option<State> {
         let mut kernels = state.kernels.clone();
-        for kern in &mut kernels {
+        for evaluated in &mut kernels {
             let is_free = |kernel: &Kernel| {
                 kernel.numbers.blocks.is_none()
                     && !self.space.is_decided(kernel.stage.func)
                     && self.is_tiled_contraction(kernel)
             };
-            if kern.sketch.item.kernels().any(is_free) {
-                let blocks = self.supposed_blocks(kern);
-                let item = kern.sketch.item.with(|kernel| kernel.numbers.blocks = blocks);
-                *kern = self.judge(vec![kern.sketch.with_tiles(item)], counts).pop()?.ok()?;
+            if evaluated.sketch.item.kernels().any(is_free) {
+                let blocks = self.supposed_blocks(evaluated);
+                let item = evaluated.sketch.item.with(|kernel| kernel.numbers.blocks = blocks);
+                *evaluated = self.judge(vec![evaluated.sketch.with_tiles(item)], counts).pop()?.ok()?;
             }
         }
         let held = State::new(kernels, state.inlined.clone());
@@ -272,9 +272,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The blocks per SM that the prediction assumes, if registers limit them and there are several.
-    fn supposed_blocks(&self, kern: &Kern) -> Option<NonZeroU32> {
-        let inlined = funcs(self.space, &kern.sketch.inlined);
-        let plan = self.examine(&inlined, &kern.sketch).ok()?;
+    fn supposed_blocks(&self, evaluated: &EvaluatedKernel) -> Option<NonZeroU32> {
+        let inlined = funcs(self.space, &evaluated.sketch.inlined);
+        let plan = self.examine(&inlined, &evaluated.sketch).ok()?;
         let [kernel] = &self.featurizer.features(&plan)[..] else { return None };
         let device = self.space.problem.device();
         let blocks = device.occupancy(kernel.threads, kernel.registers, kernel.shared_bytes).blocks_per_sm;
@@ -287,9 +287,9 @@ impl<'a> Evaluator<'a> {
     pub fn func_costs(&self, state: &State) -> BTreeMap<FuncId, f64> {
         let dag = self.space.dag;
         let mut costs = BTreeMap::new();
-        for kern in state.kernels.iter().take_while(|_| !self.is_over()) {
-            let inlined = funcs(self.space, &kern.sketch.inlined);
-            let Ok(plan) = self.examine(&inlined, &kern.sketch) else { continue };
+        for evaluated in state.kernels.iter().take_while(|_| !self.is_over()) {
+            let inlined = funcs(self.space, &evaluated.sketch.inlined);
+            let Ok(plan) = self.examine(&inlined, &evaluated.sketch) else { continue };
             for kernel in self.featurizer.features(&plan) {
                 let terms = self.model.explain(dag, &kernel);
                 let part = |terms: &Vec<warploom_cost::Term>| -> f64 {

@@ -13,7 +13,7 @@ use crate::menu::{Menus, best_of};
 use crate::places::{Change, Places};
 use crate::search::Search;
 use crate::staging::staged;
-use crate::state::{Child, Kern, Sketch, State, stage_word};
+use crate::state::{Child, EvaluatedKernel, Sketch, State, stage_word};
 use crate::statistics::Statistics;
 
 /// A decision of the search.
@@ -104,8 +104,8 @@ fn place(
     if !manner.coarse {
         let options = places.fused(evaluator, counts);
         let salt = stage_word(StageRef { func, stage: 0 });
-        for kern in best_of(evaluator, options, manner, salt, counts) {
-            children.push(Child::new(&base, smallvec![kern], Some(func), Some(places.inlined.clone())));
+        for kernel in best_of(evaluator, options, manner, salt, counts) {
+            children.push(Child::new(&base, smallvec![kernel], Some(func), Some(places.inlined.clone())));
         }
     }
     // If the Func was lifted, keeping the old state is an option too. It is the only one if every
@@ -119,9 +119,9 @@ fn place(
 fn tile(state: &Arc<State>, stage: StageRef, menus: &Menus) -> Vec<Child> {
     let mut children = vec![Child::same(state)];
     // A kernel with more than its own stage was tiled before the rest was added.
-    if let Some(kern) = state.kernel_of(stage).filter(|kern| kern.is_lone()) {
-        let changed = |option: &&Arc<Kern>| option.totals.identity != kern.totals.identity;
-        let options = menus.of(&kern.sketch).iter().filter(changed);
+    if let Some(kernel) = state.kernel_of(stage).filter(|kernel| kernel.is_lone()) {
+        let changed = |option: &&Arc<EvaluatedKernel>| option.totals.identity != kernel.totals.identity;
+        let options = menus.of(&kernel.sketch).iter().filter(changed);
         children.extend(options.map(|option| Child::new(state, smallvec![option.clone()], None, None)));
     }
     children
@@ -140,17 +140,19 @@ pub(crate) fn accepted(
         new.filter_map(|item| Sketch::new(space, item.clone(), &change.inlined)).collect();
     if change.inlined != base.inlined {
         let (more, less) = (change.inlined.without(&base.inlined), base.inlined.without(&change.inlined));
-        let others = base.kernels.iter().filter(|kern| kern.sketch.own.func != change.func);
+        let others = base.kernels.iter().filter(|kernel| kernel.sketch.own.func != change.func);
         // Kernels that read newly inlined Funcs, and kernels into which a Func is no longer inlined.
-        let touched = others
-            .filter(|kern| more.intersects(&kern.sketch.reads) || less.intersects(&kern.sketch.inlined));
-        sketches
-            .extend(touched.filter_map(|kern| Sketch::new(space, kern.sketch.item.clone(), &change.inlined)));
+        let touched = others.filter(|kernel| {
+            more.intersects(&kernel.sketch.reads) || less.intersects(&kernel.sketch.inlined)
+        });
+        sketches.extend(
+            touched.filter_map(|kernel| Sketch::new(space, kernel.sketch.item.clone(), &change.inlined)),
+        );
     }
-    let mut kernels: SmallVec<[Arc<Kern>; 1]> = SmallVec::new();
+    let mut kernels: SmallVec<[Arc<EvaluatedKernel>; 1]> = SmallVec::new();
     for verdict in evaluator.judge(sketches, counts) {
         match verdict {
-            Ok(kern) => kernels.push(kern),
+            Ok(kernel) => kernels.push(kernel),
             Err(reason) => {
                 counts.refuse(reason);
                 return None;

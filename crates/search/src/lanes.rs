@@ -14,7 +14,7 @@ use warploom_schedule::{Kernel, Nest, NodeSet, RootItem, Size, ThreadTiles, Tile
 
 use crate::search::Search;
 use crate::space::{Space, Span};
-use crate::state::{Child, Kern, Sketch, State, funcs};
+use crate::state::{Child, EvaluatedKernel, Sketch, State, funcs};
 
 /// The adjacent points of a lane.
 const POINTS: [i64; 3] = [1, 2, 4];
@@ -28,13 +28,13 @@ const WARPS: [i64; 3] = [2, 4, 8];
 /// The states in which the lanes of one kernel share registers, with various numbers of points, rows and warps.
 pub(crate) fn in_lanes(search: &Search<'_>, state: &Arc<State>) -> Vec<Arc<State>> {
     let kernels = state.kernels.par_iter().filter(|_| !search.is_over());
-    let found: Vec<Vec<Arc<State>>> = kernels.map(|kern| with_lanes(search, state, kern)).collect();
+    let found: Vec<Vec<Arc<State>>> = kernels.map(|kernel| with_lanes(search, state, kernel)).collect();
     found.into_iter().flatten().collect()
 }
 
-fn with_lanes(search: &Search<'_>, state: &Arc<State>, kern: &Arc<Kern>) -> Vec<Arc<State>> {
+fn with_lanes(search: &Search<'_>, state: &Arc<State>, evaluated: &Arc<EvaluatedKernel>) -> Vec<Arc<State>> {
     let space = search.evaluator.space;
-    let Some(sharing) = Sharing::new(space, state, kern) else { return Vec::new() };
+    let Some(sharing) = Sharing::new(space, state, evaluated) else { return Vec::new() };
     let mut found = Vec::new();
     for (points, rows) in POINTS.into_iter().flat_map(|points| ROWS.map(|rows| (points, rows))) {
         found.extend(WARPS.into_iter().filter_map(|warps| sharing.sketch(Shape { points, rows, warps })));
@@ -46,7 +46,9 @@ fn with_lanes(search: &Search<'_>, state: &Arc<State>, kern: &Arc<Kern>) -> Vec<
     });
     let legal =
         verdicts.into_iter().zip(inlined).filter_map(|(verdict, inlined)| Some((verdict.ok()?, inlined)));
-    legal.map(|(kern, inlined)| Child::new(state, smallvec![kern], None, Some(inlined)).state()).collect()
+    legal
+        .map(|(evaluated, inlined)| Child::new(state, smallvec![evaluated], None, Some(inlined)).state())
+        .collect()
 }
 
 /// The tile sizes of such a kernel.
@@ -60,7 +62,7 @@ struct Shape {
 /// A kernel whose lanes could share registers.
 struct Sharing<'a> {
     space: &'a Space<'a>,
-    kern: &'a Kern,
+    evaluated: &'a EvaluatedKernel,
     kernel: &'a Kernel,
     own: &'a Nest,
     /// The Funcs that are inlined in the state.
@@ -74,20 +76,21 @@ struct Sharing<'a> {
 }
 
 impl<'a> Sharing<'a> {
-    fn new(space: &'a Space<'a>, state: &'a State, kern: &'a Kern) -> Option<Sharing<'a>> {
-        let kernel = kern.sketch.item.kernels().next()?;
+    fn new(space: &'a Space<'a>, state: &'a State, evaluated: &'a EvaluatedKernel) -> Option<Sharing<'a>> {
+        let kernel = evaluated.sketch.item.kernels().next()?;
         let own = kernel.body.last()?.nest()?;
-        let facts = space.stage(kern.sketch.own);
+        let facts = space.stage(evaluated.sketch.own);
         let plain = kernel.body.iter().all(|item| item.nest().is_some()) && facts.reductions.is_empty();
-        if !plain || space.is_fixed(kern.sketch.own) {
+        if !plain || space.is_fixed(evaluated.sketch.own) {
             return None;
         }
         let warp = i64::from(space.problem.device().threads.warp);
         let lane = *facts.pure.iter().find(|span| span.extent >= warp)?;
         let mut others: Vec<Span> = facts.pure.iter().filter(|span| **span != lane).copied().collect();
         let row = others.remove(others.iter().position(|span| span.extent > 1)?);
-        let funcs = shared_funcs(space, state, kern, kernel);
-        let sharing = Sharing { space, kern, kernel, own, inlined: &state.inlined, funcs, lane, row, others };
+        let funcs = shared_funcs(space, state, evaluated, kernel);
+        let sharing =
+            Sharing { space, evaluated, kernel, own, inlined: &state.inlined, funcs, lane, row, others };
         (!sharing.funcs.is_empty()).then_some(sharing)
     }
 
@@ -144,7 +147,7 @@ impl<'a> Sharing<'a> {
         own.registers = held.to_vec();
         (own.numbers.lanes, own.numbers.interleave) = (true, false);
         let block: Vec<Tile> = block.collect();
-        self.kern.sketch.item.with(|kernel| {
+        self.evaluated.sketch.item.with(|kernel| {
             kernel.block = block.clone();
             kernel.body = vec![own.clone().into()];
         })
@@ -158,13 +161,18 @@ impl<'a> Sharing<'a> {
 }
 
 /// The Funcs that a kernel computes besides its own, and the nontrivial Funcs inlined into it alone, producers first.
-fn shared_funcs(space: &Space<'_>, state: &State, kern: &Kern, kernel: &Kernel) -> Vec<FuncId> {
-    let own = kern.sketch.own.func;
+fn shared_funcs(
+    space: &Space<'_>,
+    state: &State,
+    evaluated: &EvaluatedKernel,
+    kernel: &Kernel,
+) -> Vec<FuncId> {
+    let own = evaluated.sketch.own.func;
     let nests = kernel.nests().flat_map(|nest| {
         nest.item.stage().map(|stage| stage.func).into_iter().chain(nest.registers.iter().copied())
     });
-    let others = || state.kernels.iter().filter(|other| other.sketch.own != kern.sketch.own);
-    let inlined = kern.sketch.inlined.iter().filter(|id| {
+    let others = || state.kernels.iter().filter(|other| other.sketch.own != evaluated.sketch.own);
+    let inlined = evaluated.sketch.inlined.iter().filter(|id| {
         let node = &space.dag.nodes()[*id];
         let cheap = node.is_wrapper || node.is_boundary_condition || node.is_pointwise;
         !cheap && !others().any(|other| other.sketch.inlined.contains(*id))

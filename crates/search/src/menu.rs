@@ -10,7 +10,7 @@ use crate::evaluate::Evaluator;
 use crate::expand::{Decision, Manner};
 use crate::hash::of_words;
 use crate::search::Search;
-use crate::state::{Kern, Sketch, State, stage_word};
+use crate::state::{EvaluatedKernel, Sketch, State, stage_word};
 use crate::statistics::Statistics;
 
 /// The fewest options per state that are kept, if there are as many.
@@ -34,7 +34,7 @@ pub(crate) fn best_of(
     manner: Manner,
     salt: u64,
     counts: &mut Statistics,
-) -> Vec<Arc<Kern>> {
+) -> Vec<Arc<EvaluatedKernel>> {
     counts.enumerated += choices.len() as u64;
     let (last_resort, first): (Vec<Choice>, Vec<Choice>) =
         choices.into_iter().partition(|choice| choice.secondary);
@@ -52,7 +52,7 @@ fn from_buckets(
     manner: Manner,
     salt: u64,
     counts: &mut Statistics,
-) -> Vec<Arc<Kern>> {
+) -> Vec<Arc<EvaluatedKernel>> {
     let options = evaluator.space.options;
     let key = |(index, choice): (usize, &Choice)| {
         let item: &RootItem = &choice.sketch.item;
@@ -67,7 +67,7 @@ fn from_buckets(
     let mut buckets: Vec<_> = buckets
         .map(|bucket| (bucket, if options.sampling { quota(bucket.len()) } else { bucket.len() }))
         .collect();
-    let mut found: Vec<Arc<Kern>> = Vec::new();
+    let mut found: Vec<Arc<EvaluatedKernel>> = Vec::new();
     // Refused options do not use up the quota: others are tried instead.
     while !buckets.is_empty() && !evaluator.is_over() {
         let mut asked = Vec::new();
@@ -79,9 +79,9 @@ fn from_buckets(
         let (numbers, sketches): (Vec<usize>, Vec<Sketch>) = asked.into_iter().unzip();
         for (number, verdict) in numbers.into_iter().zip(evaluator.judge(sketches, counts)) {
             match verdict {
-                Ok(kern) => {
+                Ok(kernel) => {
                     buckets[number].1 -= 1;
-                    found.push(kern);
+                    found.push(kernel);
                 }
                 Err(reason) => counts.refuse(reason),
             }
@@ -104,11 +104,11 @@ fn quota(options: usize) -> usize {
 /// The tiles of single-stage kernels. They depend on the Funcs inlined there but not on the rest of
 /// a state, so many states share them.
 #[derive(Debug, Default)]
-pub(crate) struct Menus(BTreeMap<(StageRef, Vec<u64>), Vec<Arc<Kern>>>);
+pub(crate) struct Menus(BTreeMap<(StageRef, Vec<u64>), Vec<Arc<EvaluatedKernel>>>);
 
 impl Menus {
     /// The tiled kernels for a sketch, cheapest first.
-    pub fn of(&self, sketch: &Sketch) -> &[Arc<Kern>] {
+    pub fn of(&self, sketch: &Sketch) -> &[Arc<EvaluatedKernel>] {
         self.0.get(&key(sketch)).map_or(&[], Vec::as_slice)
     }
 
@@ -123,10 +123,10 @@ impl Menus {
         let Decision::Tile(stage) = decision else { return };
         let mut missing: BTreeMap<(StageRef, Vec<u64>), &Sketch> = BTreeMap::new();
         let kernels = states.iter().filter_map(|state| state.kernel_of(stage));
-        for kern in kernels.filter(|kern| kern.is_lone()) {
-            let key = key(&kern.sketch);
+        for kernel in kernels.filter(|kernel| kernel.is_lone()) {
+            let key = key(&kernel.sketch);
             if !self.0.contains_key(&key) {
-                missing.insert(key, &kern.sketch);
+                missing.insert(key, &kernel.sketch);
             }
         }
         let menu =
@@ -144,7 +144,7 @@ fn tiles(
     sketch: &Sketch,
     manner: Manner,
     counts: &mut Statistics,
-) -> Vec<Arc<Kern>> {
+) -> Vec<Arc<EvaluatedKernel>> {
     let tilings = evaluator.space.tilings(sketch.own).iter();
     let choices = tilings.map(|tiling| Choice {
         sketch: sketch.with_tiles(tiling.item.clone()),

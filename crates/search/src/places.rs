@@ -15,7 +15,7 @@ use crate::menu::Choice;
 use crate::reductions::{Variant, in_threads};
 use crate::shares::{Placed, shares};
 use crate::space::{Space, Span};
-use crate::state::{Kern, Sketch, State};
+use crate::state::{EvaluatedKernel, Sketch, State};
 use crate::statistics::{Refusal, Statistics};
 
 /// Groups of choices per site: flat, with thread tiles, private.
@@ -105,18 +105,18 @@ impl<'a> Places<'a> {
         for (number, site) in sites.iter().enumerate() {
             let group = GROUPS * number as u64;
             let Some(flat) = self.flat(&home, site) else { continue };
-            let Some(kern) = self.judged(&flat, evaluator, counts) else { continue };
-            let here = self.points(&kern);
+            let Some(evaluated) = self.judged(&flat, evaluator, counts) else { continue };
+            let here = self.points(&evaluated);
             if here >= points {
                 counts.refuse(Refusal::NoSmaller);
                 continue;
             }
             points = here;
-            let threaded = self.threaded(&home, site, &kern).into_iter();
+            let threaded = self.threaded(&home, site, &evaluated).into_iter();
             // Weights that do not know atomics leave their cost to the analytic model. That is good enough here: the
             // alternative is one thread per histogram.
-            let atomic = self.atomic(&home, site, &kern).into_iter();
-            choices.extend(threaded.chain(atomic).map(|item| (group + 1, kern.sketch.with_tiles(item))));
+            let atomic = self.atomic(&home, site, &evaluated).into_iter();
+            choices.extend(threaded.chain(atomic).map(|item| (group + 1, evaluated.sketch.with_tiles(item))));
             choices.push((group, flat));
         }
         choices.extend(self.private(&home, &sites));
@@ -131,43 +131,44 @@ impl<'a> Places<'a> {
         owner: StageRef,
         evaluator: &Evaluator<'_>,
         counts: &mut Statistics,
-    ) -> Option<Arc<Kern>> {
+    ) -> Option<Arc<EvaluatedKernel>> {
         let home = self.home().filter(|home| home.kernel.stage == owner)?;
         let sites = home.kernel.sites(&home.readers);
         let site = sites.first()?;
         let flat = self.judged(&self.flat(&home, site)?, evaluator, counts)?;
         let atomic = self.atomic(&home, site, &flat).into_iter().map(|item| flat.sketch.with_tiles(item));
         let atomic = evaluator.judge(atomic.collect(), counts).into_iter().flatten();
-        let kern = atomic.fold(flat, |best, kern| if kern.cost() < best.cost() { kern } else { best });
+        let evaluated = atomic
+            .fold(flat, |best, evaluated| if evaluated.cost() < best.cost() { evaluated } else { best });
         let own = self.space.stage(owner);
         let blocks = home.kernel.block.iter().filter_map(|tile| {
             let span = own.pure.iter().find(|span| span.dim == tile.dim)?;
             Some((span.extent as f64 / tile.size.of(span.extent) as f64).ceil())
         });
         let blocks: f64 = blocks.product();
-        let once = self.extents(&kern).into_iter().all(|(stage, extents)| {
+        let once = self.extents(&evaluated).into_iter().all(|(stage, extents)| {
             let along = |span: &Span| match span.dim {
                 LoopKind::Pure(d) => extents[d] as f64 / span.extent as f64,
                 LoopKind::Reduction(_) => 1.0,
             };
             self.space.stage(stage).pure.iter().map(along).product::<f64>() * blocks <= MOST_SHARED
         });
-        once.then_some(kern)
+        once.then_some(evaluated)
     }
 
     /// The only kernel that reads the Func.
     fn home(&self) -> Option<Home<'a>> {
         let node = self.space.dag.func_node(self.func);
-        let reads = |kern: &&Arc<Kern>| {
-            let sketch = &kern.sketch;
+        let reads = |evaluated: &&Arc<EvaluatedKernel>| {
+            let sketch = &evaluated.sketch;
             sketch.own.func != self.func && (sketch.reads.contains(node) || sketch.inlined.contains(node))
         };
         let mut kernels = self.state.kernels.iter().filter(reads);
-        let (Some(kern), None) = (kernels.next(), kernels.next()) else { return None };
+        let (Some(evaluated), None) = (kernels.next(), kernels.next()) else { return None };
         if self.space.is_output(self.func) {
             return None;
         }
-        let item = &*kern.sketch.item;
+        let item = &*evaluated.sketch.item;
         let kernel = item.kernels().next()?;
         let readers = kernel.nests().map(|nest| self.space.reads(nest, &self.inlined).0.contains(node));
         Some(Home { item, kernel, readers: readers.collect() })
@@ -193,9 +194,9 @@ impl<'a> Places<'a> {
         sketch: &Sketch,
         evaluator: &Evaluator<'_>,
         counts: &mut Statistics,
-    ) -> Option<Arc<Kern>> {
+    ) -> Option<Arc<EvaluatedKernel>> {
         match evaluator.judge(vec![sketch.clone()], counts).pop()? {
-            Ok(kern) => Some(kern),
+            Ok(kernel) => Some(kernel),
             Err(reason) => {
                 counts.refuse(reason);
                 None
@@ -204,23 +205,23 @@ impl<'a> Places<'a> {
     }
 
     /// The number of points of the Func inside a kernel, summed over its stages.
-    fn points(&self, kern: &Kern) -> f64 {
-        let extents = self.extents(kern).into_iter();
+    fn points(&self, kernel: &EvaluatedKernel) -> f64 {
+        let extents = self.extents(kernel).into_iter();
         extents.map(|(_, extents)| extents.iter().map(|extent| *extent as f64).product::<f64>()).sum()
     }
 
     /// The extents of each of the Func's stages inside a kernel.
-    fn extents(&self, kern: &Kern) -> Placed {
-        let own = kern.sketch.item.nests().zip(&kern.extents).filter_map(|(nest, extents)| {
+    fn extents(&self, kernel: &EvaluatedKernel) -> Placed {
+        let own = kernel.sketch.item.nests().zip(&kernel.extents).filter_map(|(nest, extents)| {
             let stage = nest.item.stage().filter(|stage| stage.func == self.func)?;
             Some((stage, extents.clone()))
         });
         own.collect()
     }
 
-    /// Shared nests with thread tiles. `kern` is the kernel with flat nests.
-    fn threaded(&self, home: &Home<'_>, site: &Site, kern: &Kern) -> Vec<RootItem> {
-        let stages = self.extents(kern);
+    /// Shared nests with thread tiles. `kernel` is that with flat nests.
+    fn threaded(&self, home: &Home<'_>, site: &Site, kernel: &EvaluatedKernel) -> Vec<RootItem> {
+        let stages = self.extents(kernel);
         let shared =
             |(stage, tiles): (&(StageRef, Vec<i64>), ThreadTiles)| Nest::shared(stage.0).mapped(tiles).into();
         let ways = shares(self.space, &stages).into_iter();
@@ -228,8 +229,8 @@ impl<'a> Places<'a> {
     }
 
     /// Shared nests whose last stage is an atomic update, after flat ones.
-    fn atomic(&self, home: &Home<'_>, site: &Site, kern: &Kern) -> Vec<RootItem> {
-        let mut stages = self.extents(kern);
+    fn atomic(&self, home: &Home<'_>, site: &Site, kernel: &EvaluatedKernel) -> Vec<RootItem> {
+        let mut stages = self.extents(kernel);
         let Some((last, extents)) = stages.pop() else { return Vec::new() };
         let flat = || stages.iter().map(|(stage, _)| Nest::shared(*stage).into());
         let ways = atomic_shares(self.space.problem, last, &extents).into_iter();

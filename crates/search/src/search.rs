@@ -17,7 +17,7 @@ use crate::expand::{Decision, Expander, Manner};
 use crate::fixed::holds_several;
 use crate::options::Options;
 use crate::refine::{refined, steps};
-use crate::state::{Child, Kern, Sketch, State};
+use crate::state::{Child, EvaluatedKernel, Sketch, State};
 use crate::statistics::{Event, Refusal, Statistics};
 use crate::{Candidate, Outcome};
 
@@ -33,7 +33,7 @@ pub struct Search<'a> {
     observer: &'a (dyn Fn(Event) + Sync),
     found: Mutex<Found>,
     /// The refined version of each kernel that was refined.
-    refined: DashMap<u128, Arc<Kern>, RandomState>,
+    refined: DashMap<u128, Arc<EvaluatedKernel>, RandomState>,
     statistics: Mutex<Statistics>,
 }
 
@@ -106,26 +106,26 @@ impl<'a> Search<'a> {
     /// The states that differ from `state` by one step of one kernel: one size, mapping, loop order
     /// or copy of an input.
     pub fn steps(&self, state: &Arc<State>) -> Vec<Child> {
-        let step = |kern| self.counted(|counts| steps(&self.evaluator, kern, counts));
-        let kernels: Vec<Vec<Arc<Kern>>> = state.kernels.par_iter().map(step).collect();
-        kernels.into_iter().flatten().map(|kern| Child::new(state, smallvec![kern], None, None)).collect()
+        let step = |kernel| self.counted(|counts| steps(&self.evaluator, kernel, counts));
+        let kernels: Vec<Vec<Arc<EvaluatedKernel>>> = state.kernels.par_iter().map(step).collect();
+        kernels.into_iter().flatten().map(|kernel| Child::new(state, smallvec![kernel], None, None)).collect()
     }
 
     /// The states with each kernel improved by single steps until none helps, as far as time
     /// permits. Kernels that several states share are refined once.
     pub fn refined(&self, states: &[Arc<State>]) -> Vec<Arc<State>> {
         let kernels = states.iter().flat_map(|state| &state.kernels);
-        let new: BTreeMap<u128, &Arc<Kern>> = kernels
-            .map(|kern| (kern.totals.identity, kern))
+        let new: BTreeMap<u128, &Arc<EvaluatedKernel>> = kernels
+            .map(|kernel| (kernel.totals.identity, kernel))
             .filter(|(identity, _)| !self.refined.contains_key(identity))
             .collect();
-        new.into_par_iter().filter(|_| !self.is_over()).for_each(|(identity, kern)| {
-            let kern = self.counted(|counts| refined(&self.evaluator, kern, counts));
-            self.refined.insert(identity, kern);
+        new.into_par_iter().filter(|_| !self.is_over()).for_each(|(identity, kernel)| {
+            let kernel = self.counted(|counts| refined(&self.evaluator, kernel, counts));
+            self.refined.insert(identity, kernel);
         });
-        let better = |kern: &Arc<Kern>| match self.refined.get(&kern.totals.identity) {
+        let better = |kernel: &Arc<EvaluatedKernel>| match self.refined.get(&kernel.totals.identity) {
             Some(refined) => refined.clone(),
-            None => kern.clone(),
+            None => kernel.clone(),
         };
         let state = |state: &Arc<State>| {
             Arc::new(State::new(state.kernels.iter().map(better).collect(), state.inlined.clone()))
@@ -202,7 +202,7 @@ impl<'a> Search<'a> {
     pub(crate) fn appraise(&self, schedule: &Schedule) -> Option<Arc<State>> {
         let (sketches, inlined) = self.sketches(schedule)?;
         let appraise = |sketch| self.counted(|counts| self.evaluator.appraise(sketch, counts));
-        let kernels: Option<Vec<Arc<Kern>>> = sketches.into_iter().map(appraise).collect();
+        let kernels: Option<Vec<Arc<EvaluatedKernel>>> = sketches.into_iter().map(appraise).collect();
         Some(Arc::new(State::new(kernels?, inlined)))
     }
 
