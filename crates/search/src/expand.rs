@@ -9,8 +9,8 @@ use warploom_schedule::StageRef;
 
 use crate::evaluate::Evaluator;
 use crate::lift::lifted;
-use crate::menu::{Menus, best_of};
 use crate::places::{Change, Places};
+use crate::sampling::{TilingCache, cheapest_of};
 use crate::search::Search;
 use crate::staging::staged;
 use crate::state::{Child, EvaluatedKernel, Sketch, State, stage_word};
@@ -44,12 +44,12 @@ pub struct Manner {
 pub struct Expander<'a> {
     search: &'a Search<'a>,
     manner: Manner,
-    menus: Menus,
+    tilings: TilingCache,
 }
 
 impl<'a> Expander<'a> {
     pub(crate) fn new(search: &'a Search<'a>, manner: Manner) -> Expander<'a> {
-        Expander { search, manner, menus: Menus::default() }
+        Expander { search, manner, tilings: TilingCache::default() }
     }
 
     /// The states to which a decision leads from one state. There is at least one, which may be
@@ -60,7 +60,7 @@ impl<'a> Expander<'a> {
 
     /// Expands several states in parallel: the states to which a decision leads from each.
     pub fn expand_all(&mut self, states: &[Arc<State>], decision: Decision) -> Vec<Vec<Child>> {
-        self.menus.prepare(self.search, states, decision, self.manner);
+        self.tilings.fill(self.search, states, decision, self.manner);
         let expand = |state| self.search.counted(|counts| self.children(state, decision, counts));
         states.par_iter().map(expand).collect()
     }
@@ -70,7 +70,7 @@ impl<'a> Expander<'a> {
         counts.decisions += 1;
         let children = match decision {
             Decision::Place(func) => place(evaluator, state, func, self.manner, counts),
-            Decision::Tile(stage) => tile(state, stage, &self.menus),
+            Decision::Tile(stage) => tile(state, stage, &self.tilings),
             Decision::Inputs if self.manner.coarse => vec![Child::same(state)],
             Decision::Inputs => vec![staged(evaluator, state, counts)],
         };
@@ -104,7 +104,7 @@ fn place(
     if !manner.coarse {
         let options = places.fused(evaluator, counts);
         let salt = stage_word(StageRef { func, stage: 0 });
-        for kernel in best_of(evaluator, options, manner, salt, counts) {
+        for kernel in cheapest_of(evaluator, options, manner, salt, counts) {
             children.push(Child::new(&base, smallvec![kernel], Some(func), Some(places.inlined.clone())));
         }
     }
@@ -116,12 +116,12 @@ fn place(
     children
 }
 
-fn tile(state: &Arc<State>, stage: StageRef, menus: &Menus) -> Vec<Child> {
+fn tile(state: &Arc<State>, stage: StageRef, tilings: &TilingCache) -> Vec<Child> {
     let mut children = vec![Child::same(state)];
     // A kernel with more than its own stage was tiled before the rest was added.
     if let Some(kernel) = state.kernel_of(stage).filter(|kernel| kernel.is_lone()) {
         let changed = |option: &&Arc<EvaluatedKernel>| option.totals.identity != kernel.totals.identity;
-        let options = menus.of(&kernel.sketch).iter().filter(changed);
+        let options = tilings.of(&kernel.sketch).iter().filter(changed);
         children.extend(options.map(|option| Child::new(state, smallvec![option.clone()], None, None)));
     }
     children

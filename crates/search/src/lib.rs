@@ -9,7 +9,7 @@
 //! | task | modules |
 //! | --- | --- |
 //! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices`, `follow` |
-//! | select the options to evaluate | `expand`, `lift`, `menu` |
+//! | select the options to evaluate | `expand`, `lift`, `sampling` |
 //! | evaluate options | `evaluate`, `memo`, `hash` |
 //! | offer all of the above to a strategy | `search` ([`Search`]), `space`, `state`, `options`, `fixed`, `statistics` |
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
@@ -40,7 +40,6 @@ mod kernels;
 mod lanes;
 mod lift;
 mod memo;
-mod menu;
 mod neighbours;
 mod options;
 mod places;
@@ -49,6 +48,7 @@ mod reductions;
 mod refine;
 mod rewrites;
 mod rows;
+mod sampling;
 mod search;
 mod shares;
 mod space;

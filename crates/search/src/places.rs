@@ -11,14 +11,14 @@ use warploom_schedule::{
 
 use crate::evaluate::Evaluator;
 use crate::follow::{along, at_itself, following};
-use crate::menu::Choice;
 use crate::reductions::{Variant, in_threads};
+use crate::sampling::KernelOption;
 use crate::shares::{Placed, shares};
 use crate::space::{Space, Span};
 use crate::state::{EvaluatedKernel, Sketch, State};
 use crate::statistics::{Refusal, Statistics};
 
-/// Groups of choices per site: flat, with thread tiles, private.
+/// Groups of options per site: flat, with thread tiles, private.
 const GROUPS: u64 = 3;
 
 /// The largest mean number of blocks that compute a point, in kernels that own their producers: the last rows of blocks
@@ -97,10 +97,10 @@ impl<'a> Places<'a> {
     }
 
     /// Computes it in the kernel that reads it, if there is only one.
-    pub fn fused(&self, evaluator: &Evaluator<'_>, counts: &mut Statistics) -> Vec<Choice> {
+    pub fn fused(&self, evaluator: &Evaluator<'_>, counts: &mut Statistics) -> Vec<KernelOption> {
         let Some(home) = self.home() else { return Vec::new() };
         let sites = home.kernel.sites(&home.readers);
-        let mut choices = Vec::new();
+        let mut options = Vec::new();
         let mut points = f64::INFINITY;
         for (number, site) in sites.iter().enumerate() {
             let group = GROUPS * number as u64;
@@ -116,12 +116,12 @@ impl<'a> Places<'a> {
             // Weights that do not know atomics leave their cost to the analytic model. That is good enough here: the
             // alternative is one thread per histogram.
             let atomic = self.atomic(&home, site, &evaluated).into_iter();
-            choices.extend(threaded.chain(atomic).map(|item| (group + 1, evaluated.sketch.with_tiles(item))));
-            choices.push((group, flat));
+            options.extend(threaded.chain(atomic).map(|item| (group + 1, evaluated.sketch.with_tiles(item))));
+            options.push((group, flat));
         }
-        choices.extend(self.private(&home, &sites));
-        choices.extend(self.registers(&home).map(|sketch| (u64::MAX, sketch)));
-        choices.into_iter().map(|(group, sketch)| Choice { sketch, group, secondary: false }).collect()
+        options.extend(self.private(&home, &sites));
+        options.extend(self.registers(&home).map(|sketch| (u64::MAX, sketch)));
+        options.into_iter().map(|(group, sketch)| KernelOption { sketch, group, secondary: false }).collect()
     }
 
     /// The kernel of `owner` with the Func in shared memory, if nothing else reads the Func and no two blocks compute a
