@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use crate::expand::{Decision, Manner};
+use crate::expand::{Decision, Sampling};
 use crate::hash::of_words;
 use crate::search::Search;
 use crate::state::{Child, State};
@@ -135,8 +135,8 @@ impl Pass<'_> {
 
     /// The states that remain after the last decision, cheapest first.
     fn beam(&self, search: &Search<'_>, starts: &[Arc<State>], blessed: &BTreeSet<u64>) -> Vec<Chosen> {
-        let manner = Manner { seed: self.seed, depth: self.depth(), coarse: self.number.is_none() };
-        let mut expander = search.expander(manner);
+        let sampling = Sampling { seed: self.seed, depth: self.depth(), coarse: self.number.is_none() };
+        let mut expander = search.expander(sampling);
         let mut beam: Vec<Chosen> =
             starts.iter().map(|state| Chosen { state: state.clone(), trail: None }).collect();
         for (position, decision) in self.decisions.iter().enumerate() {

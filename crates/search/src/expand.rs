@@ -29,7 +29,7 @@ pub enum Decision {
 
 /// Which of the many options of a decision are evaluated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Manner {
+pub struct Sampling {
     /// Seeds the order in which the options of a bucket are tried.
     pub seed: u64,
     /// Options whose trees are equal down to this depth are in the same bucket, and only some
@@ -39,17 +39,17 @@ pub struct Manner {
     pub coarse: bool,
 }
 
-/// Lists and evaluates the options of decisions in one [`Manner`]. It caches the tiles of kernels,
+/// Lists and evaluates the options of decisions under one [`Sampling`]. It caches the tiles of kernels,
 /// so a walk over many states should reuse one expander.
 pub struct Expander<'a> {
     search: &'a Search<'a>,
-    manner: Manner,
+    sampling: Sampling,
     tilings: TilingCache,
 }
 
 impl<'a> Expander<'a> {
-    pub(crate) fn new(search: &'a Search<'a>, manner: Manner) -> Expander<'a> {
-        Expander { search, manner, tilings: TilingCache::default() }
+    pub(crate) fn new(search: &'a Search<'a>, sampling: Sampling) -> Expander<'a> {
+        Expander { search, sampling, tilings: TilingCache::default() }
     }
 
     /// The states to which a decision leads from one state. There is at least one, which may be
@@ -60,7 +60,7 @@ impl<'a> Expander<'a> {
 
     /// Expands several states in parallel: the states to which a decision leads from each.
     pub fn expand_all(&mut self, states: &[Arc<State>], decision: Decision) -> Vec<Vec<Child>> {
-        self.tilings.fill(self.search, states, decision, self.manner);
+        self.tilings.fill(self.search, states, decision, self.sampling);
         let expand = |state| self.search.counted(|counts| self.children(state, decision, counts));
         states.par_iter().map(expand).collect()
     }
@@ -69,9 +69,9 @@ impl<'a> Expander<'a> {
         let evaluator = &self.search.evaluator;
         counts.decisions += 1;
         let children = match decision {
-            Decision::Place(func) => place(evaluator, state, func, self.manner, counts),
+            Decision::Place(func) => place(evaluator, state, func, self.sampling, counts),
             Decision::Tile(stage) => tile(state, stage, &self.tilings),
-            Decision::Inputs if self.manner.coarse => vec![Child::same(state)],
+            Decision::Inputs if self.sampling.coarse => vec![Child::same(state)],
             Decision::Inputs => vec![staged(evaluator, state, counts)],
         };
         counts.states += children.len() as u64;
@@ -83,7 +83,7 @@ fn place(
     evaluator: &Evaluator<'_>,
     state: &Arc<State>,
     func: FuncId,
-    manner: Manner,
+    sampling: Sampling,
     counts: &mut Statistics,
 ) -> Vec<Child> {
     // First lift whatever prevents moving the Func. If that is impossible, the state does not
@@ -101,10 +101,10 @@ fn place(
     // Like inlining, a kernel of its own is a distinct option that is never sampled away.
     counts.enumerated += 1;
     children.extend(accepted(evaluator, &base, &places.root(), counts));
-    if !manner.coarse {
+    if !sampling.coarse {
         let options = places.fused(evaluator, counts);
         let salt = stage_word(StageRef { func, stage: 0 });
-        for kernel in cheapest_of(evaluator, options, manner, salt, counts) {
+        for kernel in cheapest_of(evaluator, options, sampling, salt, counts) {
             children.push(Child::new(&base, smallvec![kernel], Some(func), Some(places.inlined.clone())));
         }
     }

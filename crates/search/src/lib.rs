@@ -74,7 +74,7 @@ use crate::rewrites::promising;
 use crate::rows::with_whole_rows;
 use crate::space::Space;
 
-pub use expand::{Decision, Expander, Manner};
+pub use expand::{Decision, Expander, Sampling};
 pub use fixed::{Fixed, FixedError};
 pub use options::{Limits, Options};
 pub use search::Search;
@@ -264,7 +264,7 @@ impl Outcome {
 /// use warploom_cost::Analytic;
 /// use warploom_lang::*;
 /// use warploom_plan::Problem;
-/// use warploom_search::{Manner, Options, Search, State, explore};
+/// use warploom_search::{Sampling, Options, Search, State, explore};
 /// use warploom_target::Device;
 /// # let (x, y) = vars!(x, y);
 /// # let input = Input::f32("input", 2);
@@ -277,7 +277,7 @@ impl Outcome {
 /// /// A random walk: every decision takes any of its options.
 /// fn walk(search: &Search<'_>, start: &Arc<State>) {
 ///     let mut random = search.options().seed;
-///     let mut expander = search.expander(Manner { seed: random, depth: 1, coarse: false });
+///     let mut expander = search.expander(Sampling { seed: random, depth: 1, coarse: false });
 ///     let mut state = start.clone();
 ///     for decision in search.decisions(&BTreeSet::new()) {
 ///         if search.is_over() {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use warploom_schedule::{FULL_DEPTH, RootItem, StageRef, item_hash};
 
 use crate::evaluate::Evaluator;
-use crate::expand::{Decision, Manner};
+use crate::expand::{Decision, Sampling};
 use crate::hash::of_words;
 use crate::search::Search;
 use crate::state::{EvaluatedKernel, Sketch, State, stage_word};
@@ -31,33 +31,33 @@ pub(crate) struct KernelOption {
 pub(crate) fn cheapest_of(
     evaluator: &Evaluator<'_>,
     kernels: Vec<KernelOption>,
-    manner: Manner,
+    sampling: Sampling,
     salt: u64,
     counts: &mut Statistics,
 ) -> Vec<Arc<EvaluatedKernel>> {
     counts.enumerated += kernels.len() as u64;
     let (last_resort, first): (Vec<KernelOption>, Vec<KernelOption>) =
         kernels.into_iter().partition(|option| option.secondary);
-    let found = from_buckets(evaluator, &first, manner, salt, counts);
+    let found = from_buckets(evaluator, &first, sampling, salt, counts);
     if !found.is_empty() {
         counts.sampled_away += last_resort.len() as u64;
         return found;
     }
-    from_buckets(evaluator, &last_resort, manner, salt, counts)
+    from_buckets(evaluator, &last_resort, sampling, salt, counts)
 }
 
 fn from_buckets(
     evaluator: &Evaluator<'_>,
     kernels: &[KernelOption],
-    manner: Manner,
+    sampling: Sampling,
     salt: u64,
     counts: &mut Statistics,
 ) -> Vec<Arc<EvaluatedKernel>> {
     let options = evaluator.space.options;
     let key = |(index, option): (usize, &KernelOption)| {
         let item: &RootItem = &option.sketch.item;
-        let bucket = if options.sampling { item_hash(item, manner.depth as i32) } else { 0 };
-        let order = of_words(&[manner.seed, salt, item_hash(item, FULL_DEPTH)]);
+        let bucket = if options.sampling { item_hash(item, sampling.depth as i32) } else { 0 };
+        let order = of_words(&[sampling.seed, salt, item_hash(item, FULL_DEPTH)]);
         (option.group, bucket, order, index)
     };
     let mut keys: Vec<(u64, u64, u64, usize)> = kernels.iter().enumerate().map(key).collect();
@@ -113,7 +113,13 @@ impl TilingCache {
     }
 
     /// Computes the tilings that a decision on these states needs.
-    pub fn fill(&mut self, search: &Search<'_>, states: &[Arc<State>], decision: Decision, manner: Manner) {
+    pub fn fill(
+        &mut self,
+        search: &Search<'_>,
+        states: &[Arc<State>],
+        decision: Decision,
+        sampling: Sampling,
+    ) {
         let Decision::Tile(stage) = decision else { return };
         let mut missing: BTreeMap<(StageRef, Vec<u64>), &Sketch> = BTreeMap::new();
         let kernels = states.iter().filter_map(|state| state.kernel_of(stage));
@@ -123,8 +129,9 @@ impl TilingCache {
                 missing.insert(key, &kernel.sketch);
             }
         }
-        let tilings =
-            |(key, sketch)| (key, search.counted(|counts| tiles(&search.evaluator, sketch, manner, counts)));
+        let tilings = |(key, sketch)| {
+            (key, search.counted(|counts| tiles(&search.evaluator, sketch, sampling, counts)))
+        };
         self.0.par_extend(missing.into_par_iter().map(tilings));
     }
 }
@@ -136,7 +143,7 @@ fn key(sketch: &Sketch) -> (StageRef, Vec<u64>) {
 fn tiles(
     evaluator: &Evaluator<'_>,
     sketch: &Sketch,
-    manner: Manner,
+    sampling: Sampling,
     counts: &mut Statistics,
 ) -> Vec<Arc<EvaluatedKernel>> {
     let tilings = evaluator.space.tilings(sketch.own).iter();
@@ -145,7 +152,7 @@ fn tiles(
         group: 0,
         secondary: tiling.secondary,
     });
-    cheapest_of(evaluator, kernels.collect(), manner, stage_word(sketch.own), counts)
+    cheapest_of(evaluator, kernels.collect(), sampling, stage_word(sketch.own), counts)
 }
 
 #[cfg(test)]

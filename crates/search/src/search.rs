@@ -13,7 +13,7 @@ use warploom_schedule::{NodeSet, Schedule};
 
 use crate::evaluate::Evaluator;
 use crate::every_size::spelled_out;
-use crate::expand::{Decision, Expander, Manner};
+use crate::expand::{Decision, Expander, Sampling};
 use crate::fixed::holds_several;
 use crate::options::Options;
 use crate::refine::{refined, steps};
@@ -98,9 +98,9 @@ impl<'a> Search<'a> {
         decisions
     }
 
-    /// An expander that selects options in one manner.
-    pub fn expander(&self, manner: Manner) -> Expander<'_> {
-        Expander::new(self, manner)
+    /// An expander that samples options in one way.
+    pub fn expander(&self, sampling: Sampling) -> Expander<'_> {
+        Expander::new(self, sampling)
     }
 
     /// The states that differ from `state` by one step of one kernel: one size, mapping, loop order
