@@ -21,13 +21,13 @@ use crate::expand::accepted;
 use crate::follow::{Along, along};
 use crate::hash::of_words;
 use crate::kernels::{Shape, Tiler};
-use crate::lift::lifted;
 use crate::places::Places;
 use crate::reductions::{Variant, steps, tiled};
 use crate::search::Search;
 use crate::space::{Space, Span};
 use crate::state::{Child, EvaluatedKernel, Sketch, State};
 use crate::statistics::Statistics;
+use crate::unfuse::unfused;
 
 /// The most tiles of a block that are evaluated.
 const MOST_SHAPES: usize = 240;
@@ -326,7 +326,7 @@ fn alone(
         let change = Places::new(space, &base, owner.func).root();
         base = accepted(evaluator, &base, &change, counts)?.state();
     }
-    let base = lifted(evaluator, &base, func, counts)?;
+    let base = unfused(evaluator, &base, func, counts)?;
     base.kernel_of(owner).is_some_and(|kernel| kernel.is_lone()).then_some(base)
 }
 

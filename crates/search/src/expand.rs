@@ -8,13 +8,13 @@ use warploom_lang::FuncId;
 use warploom_schedule::StageRef;
 
 use crate::evaluate::Evaluator;
-use crate::lift::lifted;
 use crate::places::{Change, Places};
 use crate::sampling::{TilingCache, cheapest_of};
 use crate::search::Search;
 use crate::staging::staged;
 use crate::state::{Child, EvaluatedKernel, Sketch, State, stage_word};
 use crate::statistics::Statistics;
+use crate::unfuse::unfused;
 
 /// A decision of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,9 +86,9 @@ fn place(
     sampling: Sampling,
     counts: &mut Statistics,
 ) -> Vec<Child> {
-    // First lift whatever prevents moving the Func. If that is impossible, the state does not
+    // First unfuse whatever prevents moving the Func. If that is impossible, the state does not
     // change.
-    let Some(base) = lifted(evaluator, state, func, counts) else { return vec![Child::same(state)] };
+    let Some(base) = unfused(evaluator, state, func, counts) else { return vec![Child::same(state)] };
     let places = Places::new(evaluator.space, &base, func);
     let mut children = Vec::new();
     if let Some(inline) = places.inline() {
@@ -108,7 +108,7 @@ fn place(
             children.push(Child::new(&base, smallvec![kernel], Some(func), Some(places.inlined.clone())));
         }
     }
-    // If the Func was lifted, keeping the old state is an option too. It is the only one if every
+    // If Funcs were unfused, keeping the old state is an option too. It is the only one if every
     // option is refused.
     if children.is_empty() || !Arc::ptr_eq(&base, state) {
         children.push(Child::same(state));

@@ -9,7 +9,7 @@
 //! | task | modules |
 //! | --- | --- |
 //! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices`, `follow` |
-//! | select the options to evaluate | `expand`, `lift`, `sampling` |
+//! | select the options to evaluate | `expand`, `sampling`, `unfuse` |
 //! | evaluate options | `evaluate`, `memo`, `hash` |
 //! | offer all of the above to a strategy | `search` ([`Search`]), `space`, `state`, `options`, `fixed`, `statistics` |
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
@@ -38,7 +38,6 @@ mod greedy;
 mod hash;
 mod kernels;
 mod lanes;
-mod lift;
 mod memo;
 mod neighbours;
 mod options;
@@ -56,6 +55,7 @@ mod staging;
 mod state;
 mod statistics;
 mod tiles;
+mod unfuse;
 
 use std::sync::Arc;
 use std::time::Instant;

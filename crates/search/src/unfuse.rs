@@ -1,4 +1,4 @@
-//! Lifts Funcs out of the kernels that they are fused into, so that they can be placed elsewhere.
+//! Takes Funcs out of the kernels that they are fused into, so that they can be placed elsewhere.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::statistics::Statistics;
 /// The state in which a Func is inlined or in kernels that compute nothing else. Funcs fused into
 /// its kernels get their own kernels too, as do Funcs of its current kernel that it reads.
 /// `None` if this is refused.
-pub(crate) fn lifted(
+pub(crate) fn unfused(
     evaluator: &Evaluator<'_>,
     state: &Arc<State>,
     func: FuncId,
