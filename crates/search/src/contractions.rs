@@ -18,10 +18,10 @@ use warploom_schedule::{EdgeId, Item, Load, LoopKind, Nest, NodeId, NodeSet, Roo
 
 use crate::evaluate::Evaluator;
 use crate::expand::accepted;
-use crate::follow::{Along, along};
 use crate::hash::of_words;
 use crate::kernels::{Shape, Tiler};
 use crate::places::Places;
+use crate::propagate::{ReaderLoops, reader_loops};
 use crate::reductions::{Variant, steps, tiled};
 use crate::search::Search;
 use crate::space::{Space, Span};
@@ -130,7 +130,7 @@ struct Contraction<'a> {
     reduces: StageRef,
     /// The stage whose kernel it joins.
     owner: StageRef,
-    along: Along,
+    reader_loops: ReaderLoops,
     /// Whether its operands are reused enough to be worth a copy.
     reuses: bool,
     /// Inlined Funcs that only the reduction reads. They can be copied like inputs.
@@ -153,14 +153,14 @@ impl<'a> Contraction<'a> {
         }
         let owner = only_reader(space, func).filter(|owner| !space.is_decided(owner.func))?;
         let base = search.counted(|counts| alone(evaluator, state, func, owner, counts))?;
-        let along = along(space, &Nest::global(owner), func, &base.inlined)?;
-        if !along.iter().all(|kind| matches!(kind, Some(LoopKind::Pure(_)))) {
+        let reader_loops = reader_loops(space, &Nest::global(owner), func, &base.inlined)?;
+        if !reader_loops.iter().all(|kind| matches!(kind, Some(LoopKind::Pure(_)))) {
             return None;
         }
         let copied = if reuses { copied(space, &base, reduces) } else { Vec::new() };
         let mut inlined = base.inlined.clone();
         copied.iter().for_each(|func| inlined.remove(space.dag.func_node(*func)));
-        Some(Contraction { evaluator, base, func, reduces, owner, along, reuses, copied, inlined })
+        Some(Contraction { evaluator, base, func, reduces, owner, reader_loops, reuses, copied, inlined })
     }
 
     /// The states with the best kernels that were found for some numbers of points per thread, cheapest first.
@@ -209,7 +209,7 @@ impl<'a> Contraction<'a> {
         let space = self.evaluator.space;
         let tiles = tiler.thread_tiles(shape);
         let places = Places::new(space, &self.base, self.func);
-        let items = places.private_items(&tiles, &self.along, variant);
+        let items = places.private_items(&tiles, &self.reader_loops, variant);
         let mut item = tiler.item(shape).with(|kernel| kernel.body.splice(0..0, items).for_each(drop));
         let stages = self.copied.iter().flat_map(|func| space.stages_of(*func));
         let mut copies: Vec<Item> = stages.map(Item::Stage).collect();
@@ -268,7 +268,7 @@ impl<'a> Contraction<'a> {
         let pure = &space.stage(self.owner).pure;
         let loads = loads(space.problem, self.reduces);
         let is_reused = |span: &Span| {
-            let dim = self.along.iter().position(|kind| *kind == Some(span.dim));
+            let dim = self.reader_loops.iter().position(|kind| *kind == Some(span.dim));
             let of_reduction = dim.map(LoopKind::Pure);
             !self.reuses || of_reduction.is_some_and(|kind| loads.iter().any(|load| load.stays_along(kind)))
         };

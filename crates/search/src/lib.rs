@@ -8,7 +8,7 @@
 //!
 //! | task | modules |
 //! | --- | --- |
-//! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices`, `follow` |
+//! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices`, `propagate` |
 //! | select the options to evaluate | `expand`, `sampling`, `unfuse` |
 //! | evaluate options | `evaluate`, `memo`, `hash` |
 //! | offer all of the above to a strategy | `search` ([`Search`]), `space`, `state`, `options`, `fixed`, `statistics` |
@@ -32,7 +32,6 @@ mod evaluate;
 mod every_size;
 mod expand;
 mod fixed;
-mod follow;
 mod freeze;
 mod greedy;
 mod hash;
@@ -43,6 +42,7 @@ mod neighbours;
 mod options;
 mod places;
 pub mod points;
+mod propagate;
 mod reductions;
 mod refine;
 mod rewrites;

@@ -10,7 +10,7 @@ use warploom_schedule::{
 };
 
 use crate::evaluate::Evaluator;
-use crate::follow::{along, at_itself, following};
+use crate::propagate::{own_loops, propagated, reader_loops};
 use crate::reductions::{Variant, in_threads};
 use crate::sampling::KernelOption;
 use crate::shares::{Placed, shares};
@@ -245,15 +245,17 @@ impl<'a> Places<'a> {
         if reader.item == Item::Stage(home.kernel.stage) && self.in_rounds(home.kernel, tiles) {
             return Vec::new();
         }
-        let Some(along) = along(self.space, reader, self.func, &self.inlined) else { return Vec::new() };
+        let Some(reader_loops) = reader_loops(self.space, reader, self.func, &self.inlined) else {
+            return Vec::new();
+        };
         let several = tiles.threads.iter().filter(|tile| tile.size != Size::Of(1));
-        if !several.into_iter().all(|tile| along.contains(&Some(tile.dim))) {
+        if !several.into_iter().all(|tile| reader_loops.contains(&Some(tile.dim))) {
             return Vec::new();
         }
         let mut found = Vec::new();
         for (number, site) in sites.iter().enumerate() {
             for variant in self.variants() {
-                let items = self.private_items(tiles, &along, &variant);
+                let items = self.private_items(tiles, &reader_loops, &variant);
                 // Loops over the block pay off only once something is placed inside them, so their
                 // variants form their own groups.
                 let loops = variant.over.len() as u64;
@@ -292,21 +294,21 @@ impl<'a> Places<'a> {
     pub fn private_items(
         &self,
         tiles: &ThreadTiles,
-        along: &[Option<LoopKind>],
+        reader_loops: &[Option<LoopKind>],
         variant: &Variant,
     ) -> Vec<BlockItem> {
         let stages: Vec<StageRef> = self.space.stages_of(self.func).collect();
         let varied = self.reducing();
         // From the last stage to the first, each with the tiles of the next one.
         let mut items: Vec<BlockItem> = Vec::new();
-        let (mut tiles, mut along) = (tiles.clone(), along.to_vec());
+        let (mut tiles, mut reader_loops) = (tiles.clone(), reader_loops.to_vec());
         for stage in stages.into_iter().rev() {
             let plain = Variant::default();
             let variant = if varied == Some(stage) { variant } else { &plain };
-            let own = following(self.space.stage(stage), &tiles, &along, &variant.inner);
+            let own = propagated(self.space.stage(stage), &tiles, &reader_loops, &variant.inner);
             items.push(Loops::holding(variant.over.clone(), Nest::private(stage).mapped(own.clone())));
-            if self.space.stage(stage).pure.len() == along.len() {
-                along = at_itself(self.space, self.func);
+            if self.space.stage(stage).pure.len() == reader_loops.len() {
+                reader_loops = own_loops(self.space, self.func);
                 tiles = own;
             }
         }

@@ -11,8 +11,8 @@ use warploom_schedule::{
 };
 
 use crate::evaluate::Evaluator;
-use crate::follow::refollow;
 use crate::kernels::{Shape, Tiler};
+use crate::propagate::propagate_tiles;
 use crate::reductions::{Variant, in_threads, tiled};
 use crate::rows::along_rows;
 use crate::shares::{refitted, shares};
@@ -199,7 +199,7 @@ impl<'a> Refiner<'a, '_> {
             if let Some(own) = kernel.nests_mut().last() {
                 own.mapping = tiles.into();
             }
-            refollow(self.space(), kernel, self.inlined);
+            propagate_tiles(self.space(), kernel, self.inlined);
         });
         self.refit(&mut item);
         let grouped = self.in_groups().then(|| interleaved(&item)).flatten();

@@ -8,13 +8,13 @@ use warploom_schedule::{
 };
 use warploom_strategy::Axis;
 
-use crate::follow::leader;
 use crate::points::Open;
 use crate::points::factors::product;
-use crate::points::kernel::{Context, Follower, KernelTemplate};
+use crate::points::kernel::{Context, KernelTemplate, PrivateNest};
 use crate::points::knob::{Copy, Knob, List, Reduction, Share, Word, wanted};
 use crate::points::sizes::Sizes;
 use crate::points::skeleton::without_copies;
+use crate::propagate::reader_of_private;
 use crate::shares::shares;
 use crate::space::{Space, Span};
 
@@ -56,7 +56,7 @@ impl Finder<'_> {
             knobs: Vec::new(),
             axes: Vec::new(),
             start: Vec::new(),
-            followers: self.followers(kernel),
+            private_nests: self.private_nests(kernel),
         };
         for (knob, axis) in found.knobs.into_iter().zip(found.axes) {
             // A knob on which the kernel itself has no position would have no start.
@@ -70,24 +70,25 @@ impl Finder<'_> {
         template
     }
 
-    fn followers(&self, kernel: &Kernel) -> Vec<Follower> {
-        let follower = |(number, nest): (usize, &Nest)| {
-            let (leader, along) = leader(self.space, kernel, number, self.inlined)?;
+    fn private_nests(&self, kernel: &Kernel) -> Vec<PrivateNest> {
+        let private_nest = |(number, nest): (usize, &Nest)| {
+            let (reader, reader_loops) = reader_of_private(self.space, kernel, number, self.inlined)?;
             let facts = self.space.stage(nest.item.stage()?).clone();
-            let of_leader = self.context.problem.loops(leader.item);
+            let of_reader = self.context.problem.loops(reader.item);
             let is_left = |tile: &&Tile| match tile.dim {
                 LoopKind::Pure(d) => {
-                    along.get(d).copied().flatten().is_some_and(|dim| !of_leader.contains(&dim))
+                    reader_loops.get(d).copied().flatten().is_some_and(|dim| !of_reader.contains(&dim))
                 }
                 LoopKind::Reduction(_) => false,
             };
             let serial = nest.mapping.tiles().map_or(&[][..], |tiles| &tiles.serial);
-            let kept = serial.iter().filter(is_left).copied().collect();
-            Some(Follower { item: nest.item, leader: leader.item, along, kept, facts })
+            let own_tiles = serial.iter().filter(is_left).copied().collect();
+            Some(PrivateNest { item: nest.item, reader: reader.item, reader_loops, own_tiles, facts })
         };
-        let mut followers: Vec<Follower> = kernel.nests().enumerate().filter_map(follower).collect();
-        followers.reverse();
-        followers
+        let mut private_nests: Vec<PrivateNest> =
+            kernel.nests().enumerate().filter_map(private_nest).collect();
+        private_nests.reverse();
+        private_nests
     }
 
     /// `blur`, `blur.1` or `input.stage`.
