@@ -8,7 +8,7 @@
 //!
 //! | task | modules |
 //! | --- | --- |
-//! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices`, `propagate` |
+//! | list the options of a decision | `places`, `kernels`, `reductions`, `cooperative`, `propagate`, `staging`, `tiles`, `choices` |
 //! | select the options to evaluate | `expand`, `sampling`, `unfuse` |
 //! | evaluate options | `evaluate`, `memo`, `hash` |
 //! | offer all of the above to a strategy | `search` ([`Search`]), `space`, `state`, `options`, `fixed`, `statistics` |
@@ -28,6 +28,7 @@
 mod beam;
 mod choices;
 mod contractions;
+mod cooperative;
 mod evaluate;
 mod every_size;
 mod expand;
@@ -49,7 +50,6 @@ mod rewrites;
 mod rows;
 mod sampling;
 mod search;
-mod shares;
 mod space;
 mod staging;
 mod state;

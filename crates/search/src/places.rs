@@ -9,11 +9,11 @@ use warploom_schedule::{
     Tile,
 };
 
+use crate::cooperative::{StageExtents, cooperative_tilings};
 use crate::evaluate::Evaluator;
 use crate::propagate::{own_loops, propagated, reader_loops};
 use crate::reductions::{Variant, in_threads};
 use crate::sampling::KernelOption;
-use crate::shares::{Placed, shares};
 use crate::space::{Space, Span};
 use crate::state::{EvaluatedKernel, Sketch, State};
 use crate::statistics::{Refusal, Statistics};
@@ -211,7 +211,7 @@ impl<'a> Places<'a> {
     }
 
     /// The extents of each of the Func's stages inside a kernel.
-    fn extents(&self, kernel: &EvaluatedKernel) -> Placed {
+    fn extents(&self, kernel: &EvaluatedKernel) -> StageExtents {
         let own = kernel.sketch.item.nests().zip(&kernel.extents).filter_map(|(nest, extents)| {
             let stage = nest.item.stage().filter(|stage| stage.func == self.func)?;
             Some((stage, extents.clone()))
@@ -224,8 +224,8 @@ impl<'a> Places<'a> {
         let stages = self.extents(kernel);
         let shared =
             |(stage, tiles): (&(StageRef, Vec<i64>), ThreadTiles)| Nest::shared(stage.0).mapped(tiles).into();
-        let ways = shares(self.space, &stages).into_iter();
-        ways.map(|tiles| Self::put(home, site, stages.iter().zip(tiles).map(shared).collect())).collect()
+        let tilings = cooperative_tilings(self.space, &stages).into_iter();
+        tilings.map(|tiles| Self::put(home, site, stages.iter().zip(tiles).map(shared).collect())).collect()
     }
 
     /// Shared nests whose last stage is an atomic update, after flat ones.

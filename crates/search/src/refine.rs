@@ -10,12 +10,12 @@ use warploom_schedule::{
     Tile,
 };
 
+use crate::cooperative::{cooperative_tilings, refitted};
 use crate::evaluate::Evaluator;
 use crate::kernels::{Shape, Tiler};
 use crate::propagate::propagate_tiles;
 use crate::reductions::{Variant, in_threads, tiled};
 use crate::rows::along_rows;
-use crate::shares::{refitted, shares};
 use crate::space::Space;
 use crate::staging::best_copies;
 use crate::state::{EvaluatedKernel, Sketch, funcs};
@@ -233,7 +233,7 @@ impl<'a> Refiner<'a, '_> {
             return Vec::new();
         };
         let placed = vec![(stage, self.best.extents[number].clone())];
-        let tiled = shares(self.space(), &placed).into_iter().flatten().map(Some);
+        let tiled = cooperative_tilings(self.space(), &placed).into_iter().flatten().map(Some);
         let all = std::iter::once(None).chain(tiled).map(Mapping::from);
         let others = all.filter(|mapping| *mapping != nest.mapping);
         let with = |mapping| {

@@ -87,9 +87,9 @@ impl KernelTemplate {
         }
         values.words(&mut kernel, None);
         values.copy(&mut kernel);
-        if values.shares_by_sizes(&mut kernel) {
+        if values.flatten_shared(&mut kernel) {
             let sizes = Sizes::new(context.problem, context.inlined, &self.around, &kernel);
-            values.share(&mut kernel, &sizes);
+            values.map_shared(&mut kernel, &sizes);
             values.words(&mut kernel, Some(&sizes));
         }
         kernel
@@ -274,7 +274,7 @@ impl<'a> Values<'a> {
     /// Moves, adds and removes copies of inputs.
     fn copy(&self, kernel: &mut Kernel) {
         for (knob, place) in self.positions() {
-            let Knob::Copy(copy) = knob else { continue };
+            let Knob::InputCopy(copy) = knob else { continue };
             let now = copy.place(kernel);
             if now == Some(place) {
                 continue;
@@ -287,12 +287,12 @@ impl<'a> Values<'a> {
     }
 
     /// Makes all shared nests flat and dense. Returns whether some mappings depend on the sizes at their place.
-    fn shares_by_sizes(&self, kernel: &mut Kernel) -> bool {
+    fn flatten_shared(&self, kernel: &mut Kernel) -> bool {
         let mut some = false;
         for (knob, position) in self.positions() {
             match knob {
-                Knob::Share(share) => {
-                    kernel.nest_mut(share.item).into_iter().for_each(|nest| nest.mapping = None.into());
+                Knob::SharedMapping(shared) => {
+                    kernel.nest_mut(shared.item).into_iter().for_each(|nest| nest.mapping = None.into());
                 }
                 Knob::Word(word) if word.open.follows_sizes() => {
                     word.open.write(kernel, &word.items, 0, &|_| None)
@@ -305,12 +305,12 @@ impl<'a> Values<'a> {
     }
 
     /// Sets how threads share nests in shared memory.
-    fn share(&self, kernel: &mut Kernel, sizes: &Sizes) {
+    fn map_shared(&self, kernel: &mut Kernel, sizes: &Sizes) {
         for (knob, position) in self.positions() {
-            if let Knob::Share(share) = knob
-                && let Some(nest) = kernel.nest_mut(share.item)
+            if let Knob::SharedMapping(shared) = knob
+                && let Some(nest) = kernel.nest_mut(shared.item)
             {
-                nest.mapping = share.mapping(position, sizes.extents(share.item));
+                nest.mapping = shared.mapping(position, sizes.extents(shared.item));
             }
         }
     }

@@ -229,7 +229,7 @@ fn is_open(knob: &Knob, open: Open) -> bool {
     match knob {
         Knob::Tile { .. } | Knob::Reduction(_) => true,
         Knob::Order { .. } => open.orders,
-        Knob::Unroll(_) | Knob::Word(_) | Knob::Copy(_) | Knob::Share(_) => open.rest,
+        Knob::Unroll(_) | Knob::Word(_) | Knob::InputCopy(_) | Knob::SharedMapping(_) => open.rest,
     }
 }
 
