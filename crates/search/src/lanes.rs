@@ -106,21 +106,21 @@ impl<'a> Sharing<'a> {
         let inlined = funcs(self.space, &self.without(&self.funcs));
         let plan = self.space.problem.plan_of(&inlined, [&widest]);
         let footprint = plan.nests.values().last()?.footprint.as_ref()?;
-        let kept: Vec<FuncId> =
+        let shared: Vec<FuncId> =
             self.funcs.iter().copied().filter(|func| self.is_shared(footprint, shape, *func)).collect();
         let width = (full - rim(footprint, warp, shape.points)) / shape.points * shape.points;
-        if kept.is_empty() || 2 * width < full {
+        if shared.is_empty() || 2 * width < full {
             return None;
         }
-        let inlined = self.without(&kept);
-        let sketch = Sketch::new(self.space, self.item(shape, width, &kept), &inlined)?;
+        let inlined = self.without(&shared);
+        let sketch = Sketch::new(self.space, self.item(shape, width, &shared), &inlined)?;
         Some((sketch, inlined))
     }
 
-    /// The inlined Funcs other than `held`.
-    fn without(&self, held: &[FuncId]) -> NodeSet {
+    /// The inlined Funcs other than `shared`.
+    fn without(&self, shared: &[FuncId]) -> NodeSet {
         let mut inlined = self.inlined.clone();
-        held.iter().for_each(|func| inlined.remove(self.space.dag.func_node(*func)));
+        shared.iter().for_each(|func| inlined.remove(self.space.dag.func_node(*func)));
         inlined
     }
 
@@ -133,7 +133,7 @@ impl<'a> Sharing<'a> {
     }
 
     /// The kernel with blocks of this width and some Funcs in registers.
-    fn item(&self, shape: Shape, width: i64, held: &[FuncId]) -> RootItem {
+    fn item(&self, shape: Shape, width: i64, shared: &[FuncId]) -> RootItem {
         let Sharing { lane, row, .. } = *self;
         let warp = i64::from(self.space.problem.device().threads.warp);
         let tile = |span: Span, size: i64| Tile { dim: span.dim, size: Size::Of(size as u32) };
@@ -144,7 +144,7 @@ impl<'a> Sharing<'a> {
         serial.push(tile(row, shape.rows));
         serial.extend((shape.points > 1).then(|| tile(lane, shape.points)));
         let mut own = self.own.clone().mapped(ThreadTiles { threads, serial, unroll: true });
-        own.registers = held.to_vec();
+        own.registers = shared.to_vec();
         (own.numbers.lanes, own.numbers.interleave) = (true, false);
         let block: Vec<Tile> = block.collect();
         self.evaluated.sketch.item.with(|kernel| {

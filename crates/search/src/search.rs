@@ -37,8 +37,9 @@ pub struct Search<'a> {
     statistics: Mutex<Statistics>,
 }
 
-/// The number of best candidates that are also kept with [`blocks`](Evaluator::held) set to the predicted occupancy.
-const HELD: usize = 16;
+/// The number of best candidates that are also offered with [`blocks`](Evaluator::with_blocks) set to the predicted
+/// occupancy.
+const WITH_BLOCKS: usize = 16;
 
 /// States by identity, so that each counts once.
 pub(crate) type Found = BTreeMap<u128, Arc<State>>;
@@ -83,12 +84,12 @@ impl<'a> Search<'a> {
         result
     }
 
-    /// The decisions on all Funcs except `kept`, consumers first, and then on inputs. Decisions
+    /// The decisions on all Funcs except `frozen`, consumers first, and then on inputs. Decisions
     /// that [`Options::fixed`] makes are left out.
-    pub fn decisions(&self, kept: &BTreeSet<FuncId>) -> Vec<Decision> {
+    pub fn decisions(&self, frozen: &BTreeSet<FuncId>) -> Vec<Decision> {
         let space = self.evaluator.space;
         let mut decisions = Vec::new();
-        for func in space.funcs().filter(|func| !kept.contains(func) && !space.is_decided(*func)) {
+        for func in space.funcs().filter(|func| !frozen.contains(func) && !space.is_decided(*func)) {
             if !space.is_output(func) {
                 decisions.push(Decision::Place(func));
             }
@@ -216,14 +217,14 @@ impl<'a> Search<'a> {
     }
 
     /// The results, cheapest first. Schedules that break a rule only as a whole are left out. After
-    /// the deadline, all but the cheapest and those in `kept` are left out.
-    pub(crate) fn candidates(&self, found: Found, kept: &[u128]) -> Vec<Candidate> {
+    /// the deadline, all but the cheapest and those in `required` are left out.
+    pub(crate) fn candidates(&self, found: Found, required: &[u128]) -> Vec<Candidate> {
         let space = self.evaluator.space;
         let mut states: Vec<(u128, Arc<State>)> = found.into_iter().collect();
         states.sort_by(|(a, x), (b, y)| x.cost().total_cmp(&y.cost()).then(a.cmp(b)));
         let cheapest = states.first().map(|(identity, _)| *identity);
         let looked_at =
-            |identity: &u128| cheapest == Some(*identity) || kept.contains(identity) || !self.is_over();
+            |identity: &u128| cheapest == Some(*identity) || required.contains(identity) || !self.is_over();
         let candidate = |state: &State| {
             let found = state.schedule(space);
             let choices = [spelled_out(&found, space.problem.regions()), found];
@@ -238,11 +239,11 @@ impl<'a> Search<'a> {
         let dropped = checked.iter().filter(|candidate| candidate.is_none()).count() as u64;
         self.count(&Statistics { dropped, ..Statistics::default() });
         let states = states.iter().map(|(_, state)| state).filter(|_| !self.is_over());
-        let mut held = states.zip(&checked).take(HELD).map(|(state, checked)| {
+        let mut with_blocks = states.zip(&checked).take(WITH_BLOCKS).map(|(state, checked)| {
             checked.as_ref()?;
-            candidate(&self.counted(|counts| self.evaluator.held(state, counts))?)
+            candidate(&self.counted(|counts| self.evaluator.with_blocks(state, counts))?)
         });
-        let both = checked.iter().flat_map(|candidate| [held.next().flatten(), candidate.clone()]);
+        let both = checked.iter().flat_map(|candidate| [with_blocks.next().flatten(), candidate.clone()]);
         both.flatten().collect()
     }
 }
