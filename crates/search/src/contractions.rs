@@ -24,7 +24,7 @@ use crate::places::Places;
 use crate::propagate::{ReaderLoops, reader_loops};
 use crate::reductions::{Variant, steps, tiled};
 use crate::search::Search;
-use crate::space::{Space, Span};
+use crate::space::{SearchSpace, Span};
 use crate::state::{Child, EvaluatedKernel, Sketch, State};
 use crate::statistics::Statistics;
 use crate::unfuse::unfused;
@@ -303,7 +303,7 @@ fn first_of_each(kernels: &mut Vec<(Arc<EvaluatedKernel>, &Shape)>) -> usize {
 }
 
 /// The only stage of another Func that reads a Func.
-fn only_reader(space: &Space<'_>, func: FuncId) -> Option<StageRef> {
+fn only_reader(space: &SearchSpace<'_>, func: FuncId) -> Option<StageRef> {
     let dag = space.dag;
     let node = dag.func_node(func);
     let reader = |edge: &EdgeId| &dag.stages()[dag.edges()[*edge].consumer];
@@ -331,7 +331,7 @@ fn alone(
 }
 
 /// The inlined Funcs that only this stage reads.
-fn copied(space: &Space<'_>, state: &State, stage: StageRef) -> Vec<FuncId> {
+fn copied(space: &SearchSpace<'_>, state: &State, stage: StageRef) -> Vec<FuncId> {
     let own = space.stage(stage).reads.iter().filter(|node| state.inlined.contains(*node));
     let only = |node: &NodeId| {
         let consumers = &space.dag.nodes()[*node].consumers;

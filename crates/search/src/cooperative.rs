@@ -3,7 +3,7 @@
 use warploom_schedule::{LoopKind, Size, StageRef, ThreadTiles, Tile};
 
 use crate::options::Limits;
-use crate::space::{Space, StageFacts};
+use crate::space::{SearchSpace, StageFacts};
 use crate::tiles::{Bounds, MIN_VECTOR, thread_tilings};
 
 /// The chunk size of a reduction variable that is unrolled.
@@ -19,7 +19,7 @@ const MOST_TILINGS: u64 = 2000;
 pub(crate) type StageExtents = Vec<(StageRef, Vec<i64>)>;
 
 /// The ways in which the threads of a block may share the stages of a Func: tiles for each stage.
-pub(crate) fn cooperative_tilings(space: &Space<'_>, stages: &StageExtents) -> Vec<Vec<ThreadTiles>> {
+pub(crate) fn cooperative_tilings(space: &SearchSpace<'_>, stages: &StageExtents) -> Vec<Vec<ThreadTiles>> {
     let Some((first, extents)) = stages.first() else { return Vec::new() };
     let dims: Vec<LoopKind> = space.stage(*first).pure.iter().map(|span| span.dim).collect();
     let sizes: Vec<i64> = dims.iter().map(|kind| along(*kind, extents)).collect();

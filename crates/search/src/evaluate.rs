@@ -14,7 +14,7 @@ use warploom_schedule::{FuncSet, Kernel, RootItem};
 
 use crate::contractions::is_contraction;
 use crate::memo::{Memo, Verdict};
-use crate::space::Space;
+use crate::space::SearchSpace;
 use crate::state::{EvaluatedKernel, Sketch, State, funcs};
 use crate::statistics::{Refusal, Statistics, StopReason};
 
@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Evaluates kernels and memoises the results.
 pub(crate) struct Evaluator<'a> {
-    pub space: &'a Space<'a>,
+    pub space: &'a SearchSpace<'a>,
     featurizer: Featurizer,
     model: &'a dyn CostModel,
     memo: Memo,
@@ -52,7 +52,7 @@ impl FeaturedKernel {
 }
 
 impl<'a> Evaluator<'a> {
-    pub fn new(space: &'a Space<'a>, model: &'a dyn CostModel, started: Instant) -> Evaluator<'a> {
+    pub fn new(space: &'a SearchSpace<'a>, model: &'a dyn CostModel, started: Instant) -> Evaluator<'a> {
         let deadline = space.options.time_limit.and_then(|limit| started.checked_add(limit));
         let memo = Memo::new(space.options.memo);
         let featurizer = Featurizer::new(space.problem);

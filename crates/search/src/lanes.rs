@@ -13,7 +13,7 @@ use warploom_plan::NestFootprint;
 use warploom_schedule::{Kernel, Nest, NodeSet, RootItem, Size, ThreadTiles, Tile};
 
 use crate::search::Search;
-use crate::space::{Space, Span};
+use crate::space::{SearchSpace, Span};
 use crate::state::{Child, EvaluatedKernel, Sketch, State, funcs};
 
 /// The adjacent points of a lane.
@@ -61,7 +61,7 @@ struct Shape {
 
 /// A kernel whose lanes could share registers.
 struct Sharing<'a> {
-    space: &'a Space<'a>,
+    space: &'a SearchSpace<'a>,
     evaluated: &'a EvaluatedKernel,
     kernel: &'a Kernel,
     own: &'a Nest,
@@ -76,7 +76,11 @@ struct Sharing<'a> {
 }
 
 impl<'a> Sharing<'a> {
-    fn new(space: &'a Space<'a>, state: &'a State, evaluated: &'a EvaluatedKernel) -> Option<Sharing<'a>> {
+    fn new(
+        space: &'a SearchSpace<'a>,
+        state: &'a State,
+        evaluated: &'a EvaluatedKernel,
+    ) -> Option<Sharing<'a>> {
         let kernel = evaluated.sketch.item.kernels().next()?;
         let own = kernel.body.last()?.nest()?;
         let facts = space.stage(evaluated.sketch.own);
@@ -162,7 +166,7 @@ impl<'a> Sharing<'a> {
 
 /// The Funcs that a kernel computes besides its own, and the nontrivial Funcs inlined into it alone, producers first.
 fn shared_funcs(
-    space: &Space<'_>,
+    space: &SearchSpace<'_>,
     state: &State,
     evaluated: &EvaluatedKernel,
     kernel: &Kernel,

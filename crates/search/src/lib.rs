@@ -72,7 +72,7 @@ use crate::greedy::greedy;
 use crate::neighbours::neighbourhood;
 use crate::rewrites::promising;
 use crate::rows::with_whole_rows;
-use crate::space::Space;
+use crate::space::SearchSpace;
 
 pub use expand::{Decision, Expander, Sampling};
 pub use fixed::{Fixed, FixedError};
@@ -347,7 +347,7 @@ fn with_search<T: Send>(
     work: impl FnOnce(&Search<'_>) -> T + Send,
 ) -> T {
     let started = Instant::now();
-    let space = Space::new(problem, options);
+    let space = SearchSpace::new(problem, options);
     let search = Search::new(Evaluator::new(&space, model, started), observer);
     // If no thread pool can be made, the search runs on the existing threads.
     match ThreadPoolBuilder::new().num_threads(options.threads).build() {

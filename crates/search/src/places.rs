@@ -14,7 +14,7 @@ use crate::evaluate::Evaluator;
 use crate::propagate::{own_loops, propagated, reader_loops};
 use crate::reductions::{Variant, in_threads};
 use crate::sampling::KernelOption;
-use crate::space::{Space, Span};
+use crate::space::{SearchSpace, Span};
 use crate::state::{EvaluatedKernel, Sketch, State};
 use crate::statistics::{Refusal, Statistics};
 
@@ -39,7 +39,7 @@ pub(crate) struct Change {
 
 /// The places of one Func in one state.
 pub(crate) struct Places<'a> {
-    space: &'a Space<'a>,
+    space: &'a SearchSpace<'a>,
     state: &'a State,
     func: FuncId,
     /// The inlined Funcs, without this one.
@@ -55,7 +55,7 @@ struct Home<'a> {
 }
 
 impl<'a> Places<'a> {
-    pub fn new(space: &'a Space<'a>, state: &'a State, func: FuncId) -> Places<'a> {
+    pub fn new(space: &'a SearchSpace<'a>, state: &'a State, func: FuncId) -> Places<'a> {
         let mut inlined = state.inlined.clone();
         inlined.remove(space.dag.func_node(func));
         Places { space, state, func, inlined }

@@ -8,7 +8,7 @@ use warploom_schedule::{
     AccessMap, Kernel, LoopKind, Nest, NodeId, NodeSet, Size, StageId, ThreadTiles, Tile,
 };
 
-use crate::space::{Space, StageFacts};
+use crate::space::{SearchSpace, StageFacts};
 
 /// The most access paths from a reader to a Func. With more, the analysis gives up.
 const MAX_PATHS: usize = 64;
@@ -20,14 +20,14 @@ const MAX_UNROLLED: i64 = 1024;
 pub(crate) type ReaderLoops = Vec<Option<LoopKind>>;
 
 /// Each dimension is indexed by its own variable, as between the stages of one Func.
-pub(crate) fn own_loops(space: &Space<'_>, func: FuncId) -> ReaderLoops {
+pub(crate) fn own_loops(space: &SearchSpace<'_>, func: FuncId) -> ReaderLoops {
     let dims = space.problem.pipeline().funcs()[func].dims.len();
     (0..dims).map(|d| Some(LoopKind::Pure(d))).collect()
 }
 
 /// How a nest indexes a Func, possibly through inlined Funcs.
 pub(crate) fn reader_loops(
-    space: &Space<'_>,
+    space: &SearchSpace<'_>,
     reader: &Nest,
     func: FuncId,
     inlined: &NodeSet,
@@ -51,7 +51,12 @@ pub(crate) fn reader_loops(
 ///
 /// Each inlined Func is visited once, however often it is read. The Funcs that it reads come before
 /// it.
-fn reading(space: &Space<'_>, stage: StageId, target: NodeId, inlined: &NodeSet) -> Option<Vec<AccessMap>> {
+fn reading(
+    space: &SearchSpace<'_>,
+    stage: StageId,
+    target: NodeId,
+    inlined: &NodeSet,
+) -> Option<Vec<AccessMap>> {
     let dag = space.dag;
     let mut known: AHashMap<NodeId, Vec<AccessMap>> = AHashMap::new();
     for node in through(space, stage, inlined) {
@@ -63,7 +68,7 @@ fn reading(space: &Space<'_>, stage: StageId, target: NodeId, inlined: &NodeSet)
 }
 
 /// The inlined Funcs that a stage reads, directly or through others, producers first.
-fn through(space: &Space<'_>, stage: StageId, inlined: &NodeSet) -> BTreeSet<NodeId> {
+fn through(space: &SearchSpace<'_>, stage: StageId, inlined: &NodeSet) -> BTreeSet<NodeId> {
     let dag = space.dag;
     let (mut found, mut open) = (BTreeSet::new(), vec![stage]);
     while let Some(stage) = open.pop() {
@@ -78,7 +83,7 @@ fn through(space: &Space<'_>, stage: StageId, inlined: &NodeSet) -> BTreeSet<Nod
 
 /// The maps by which a stage reads a node, given those of the inlined Funcs that it reads.
 fn composed(
-    space: &Space<'_>,
+    space: &SearchSpace<'_>,
     stage: StageId,
     target: NodeId,
     known: &AHashMap<NodeId, Vec<AccessMap>>,
@@ -138,7 +143,7 @@ pub(crate) fn propagated(
 }
 
 /// Updates the tiles of a kernel's private nests after the tiles of their readers have changed.
-pub(crate) fn propagate_tiles(space: &Space<'_>, kernel: &mut Kernel, inlined: &NodeSet) {
+pub(crate) fn propagate_tiles(space: &SearchSpace<'_>, kernel: &mut Kernel, inlined: &NodeSet) {
     for number in (0..kernel.nests().count()).rev() {
         let tiles = tiles_for_reader(space, kernel, number, inlined);
         if let (Some(tiles), Some(nest)) = (tiles, kernel.nests_mut().nth(number)) {
@@ -149,7 +154,7 @@ pub(crate) fn propagate_tiles(space: &Space<'_>, kernel: &mut Kernel, inlined: &
 
 /// The tiles of a private nest that follow those of its reader.
 fn tiles_for_reader(
-    space: &Space<'_>,
+    space: &SearchSpace<'_>,
     kernel: &Kernel,
     number: usize,
     inlined: &NodeSet,
@@ -164,7 +169,7 @@ fn tiles_for_reader(
 
 /// The nest that a private nest follows, and how it indexes it.
 pub(crate) fn reader_of_private<'k>(
-    space: &Space<'_>,
+    space: &SearchSpace<'_>,
     kernel: &'k Kernel,
     number: usize,
     inlined: &NodeSet,

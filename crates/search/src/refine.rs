@@ -16,7 +16,7 @@ use crate::kernels::{Shape, Tiler};
 use crate::propagate::propagate_tiles;
 use crate::reductions::{Variant, in_threads, tiled};
 use crate::rows::along_rows;
-use crate::space::Space;
+use crate::space::SearchSpace;
 use crate::staging::best_copies;
 use crate::state::{EvaluatedKernel, Sketch, funcs};
 use crate::statistics::Statistics;
@@ -120,7 +120,7 @@ struct Refiner<'a, 'c> {
 }
 
 impl<'a> Refiner<'a, '_> {
-    fn space(&self) -> &'a Space<'a> {
+    fn space(&self) -> &'a SearchSpace<'a> {
         self.evaluator.space
     }
 

@@ -15,7 +15,7 @@ use crate::evaluate::Evaluator;
 use crate::expand::accepted;
 use crate::places::Places;
 use crate::search::Search;
-use crate::space::{Space, Span};
+use crate::space::{SearchSpace, Span};
 use crate::staging::best_copies;
 use crate::state::{Child, Sketch, State};
 use crate::statistics::Statistics;
@@ -82,7 +82,7 @@ fn at_root(
 }
 
 /// The blocks of whole rows of a stage: each dimension is whole, or as long as a chunk of a scan, or short.
-fn blocks(space: &Space<'_>, owner: StageRef) -> Vec<Vec<Tile>> {
+fn blocks(space: &SearchSpace<'_>, owner: StageRef) -> Vec<Vec<Tile>> {
     let chunks = space.problem.pipeline().rewrites().iter().filter_map(|rewrite| match rewrite {
         Rewrite::Chunk { by, .. } => Some(i64::from(by.get())),
         _ => None,

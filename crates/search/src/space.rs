@@ -45,7 +45,7 @@ pub(crate) struct StageFacts {
 }
 
 /// A problem and the options of its search.
-pub(crate) struct Space<'a> {
+pub(crate) struct SearchSpace<'a> {
     pub problem: &'a Problem,
     pub dag: &'a Dag,
     pub options: &'a Options,
@@ -54,11 +54,11 @@ pub(crate) struct Space<'a> {
     stages: IdVec<StageId, StageFacts>,
 }
 
-impl<'a> Space<'a> {
-    pub fn new(problem: &'a Problem, options: &'a Options) -> Space<'a> {
+impl<'a> SearchSpace<'a> {
+    pub fn new(problem: &'a Problem, options: &'a Options) -> SearchSpace<'a> {
         let any_size =
             options.any_size.as_ref().and_then(|any| any.rewritten(problem.pipeline().rewrites()).ok());
-        let mut space = Space { problem, dag: problem.dag(), options, any_size, stages: IdVec::new() };
+        let mut space = SearchSpace { problem, dag: problem.dag(), options, any_size, stages: IdVec::new() };
         let ids: Vec<StageId> = space.dag.stages().keys().collect();
         for id in ids {
             let facts = space.facts(id);

@@ -7,7 +7,7 @@ use warploom_lang::{FuncId, Id};
 use warploom_schedule::{FULL_DEPTH, FuncSet, NodeSet, RootItem, Schedule, StageRef, item_hash};
 
 use crate::hash::{of_words, wide};
-use crate::space::Space;
+use crate::space::SearchSpace;
 
 /// The number of depths at which the hashes of kernels differ.
 const DEPTHS: usize = FULL_DEPTH as usize;
@@ -28,7 +28,7 @@ pub(crate) struct Sketch {
 
 impl Sketch {
     /// A kernel in which all of `inlined` are inlined.
-    pub fn new(space: &Space<'_>, item: impl Into<Arc<RootItem>>, inlined: &NodeSet) -> Option<Sketch> {
+    pub fn new(space: &SearchSpace<'_>, item: impl Into<Arc<RootItem>>, inlined: &NodeSet) -> Option<Sketch> {
         let item = item.into();
         let kernel = item.kernels().next()?;
         let own = kernel.stage;
@@ -170,7 +170,7 @@ impl State {
     }
 
     /// Converts the state to a schedule.
-    pub(crate) fn schedule(&self, space: &Space<'_>) -> Schedule {
+    pub(crate) fn schedule(&self, space: &SearchSpace<'_>) -> Schedule {
         let root = self.kernels.iter().map(|kernel| RootItem::clone(&kernel.sketch.item)).collect();
         let rewrites = space.problem.pipeline().rewrites().to_vec();
         Schedule { rewrites, inlined: funcs(space, &self.inlined).iter().collect(), root }
@@ -248,7 +248,7 @@ impl Child {
 }
 
 /// The Funcs of a set.
-pub(crate) fn funcs(space: &Space<'_>, set: &NodeSet) -> FuncSet {
+pub(crate) fn funcs(space: &SearchSpace<'_>, set: &NodeSet) -> FuncSet {
     set.iter().filter_map(|node| space.func_of(node)).collect()
 }
 

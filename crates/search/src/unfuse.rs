@@ -8,7 +8,7 @@ use warploom_lang::FuncId;
 use warploom_schedule::{BlockItem, Item, Nest, NodeId, NodeMut, NodeSet, StageRef};
 
 use crate::evaluate::Evaluator;
-use crate::space::Space;
+use crate::space::SearchSpace;
 use crate::state::{Child, EvaluatedKernel, Sketch, State};
 use crate::statistics::Statistics;
 
@@ -57,7 +57,12 @@ pub(crate) fn unfused(
 
 /// The Funcs that must leave a kernel before `func` can be placed anywhere: the Func itself or, if
 /// it is inlined, the Funcs that it reads there, because other kernels could not read those.
-fn leaving(space: &Space<'_>, home: &EvaluatedKernel, func: FuncId, inlined: &NodeSet) -> BTreeSet<FuncId> {
+fn leaving(
+    space: &SearchSpace<'_>,
+    home: &EvaluatedKernel,
+    func: FuncId,
+    inlined: &NodeSet,
+) -> BTreeSet<FuncId> {
     if !home.sketch.inlined.contains(space.dag.func_node(func)) {
         return computed(home).find(|of| *of == func).into_iter().collect();
     }
@@ -70,7 +75,7 @@ fn leaving(space: &Space<'_>, home: &EvaluatedKernel, func: FuncId, inlined: &No
 
 /// Some Funcs of a kernel, and the Funcs that they read there: kernels of their own could not read those.
 fn with_read(
-    space: &Space<'_>,
+    space: &SearchSpace<'_>,
     home: &EvaluatedKernel,
     leaving: BTreeSet<FuncId>,
     inlined: &NodeSet,
@@ -101,7 +106,7 @@ fn computed(kernel: &EvaluatedKernel) -> impl Iterator<Item = FuncId> {
 
 /// A kernel without some Funcs and without Funcs that only these need. Also returns all Funcs that were removed.
 fn without(
-    space: &Space<'_>,
+    space: &SearchSpace<'_>,
     evaluated: &EvaluatedKernel,
     mut gone: BTreeSet<FuncId>,
     inlined: &NodeSet,
@@ -151,7 +156,7 @@ fn without(
 }
 
 /// Whether a nest reads a Func that is in its registers.
-fn is_read(space: &Space<'_>, nest: &Nest, func: FuncId, inlined: &NodeSet) -> bool {
+fn is_read(space: &SearchSpace<'_>, nest: &Nest, func: FuncId, inlined: &NodeSet) -> bool {
     let mut others = nest.clone();
     others.registers.retain(|of| *of != func);
     space.reads(&others, inlined).0.contains(space.dag.func_node(func))

@@ -16,11 +16,11 @@ use crate::points::knob::{InputCopy, Knob, List, Reduction, SharedMapping, Word,
 use crate::points::sizes::Sizes;
 use crate::points::skeleton::without_copies;
 use crate::propagate::reader_of_private;
-use crate::space::{Space, Span};
+use crate::space::{SearchSpace, Span};
 
 /// Looks for knobs in a kernel.
 pub(super) struct Finder<'a> {
-    pub space: &'a Space<'a>,
+    pub space: &'a SearchSpace<'a>,
     pub context: Context<'a>,
     pub inlined: &'a NodeSet,
     pub open: Open,
