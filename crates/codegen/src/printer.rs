@@ -193,11 +193,11 @@ fn arguments(program: &Program, kernel: &Kernel) -> Vec<usize> {
     kernel.arrays.values().filter_map(|array| buffer(array.space)).collect()
 }
 
-fn step(launch: &Launch) -> target::Step {
+fn step(launch: &Launch) -> target::LaunchStep {
     match launch {
-        Launch::Kernel(kernel) => target::Step::Launch(kernel.index()),
+        Launch::Kernel(kernel) => target::LaunchStep::Launch(kernel.index()),
         Launch::Loop { count, body, .. } => {
-            target::Step::Loop { count: *count, body: body.iter().map(step).collect() }
+            target::LaunchStep::Loop { count: *count, body: body.iter().map(step).collect() }
         }
     }
 }
