@@ -42,7 +42,7 @@ pub use claims::Claim;
 pub use error::RecordsError;
 pub use exchange::Imported;
 pub use runs::{FinishedIteration, RunKey, RunState};
-pub use steps::{Step, StepOutcome};
+pub use steps::{RunStep, StepOutcome};
 pub use store::{Change, FromValue, Place, Row, Store, Unreadable, Value, Work};
 
 /// Version of the schema, the same in all stores.

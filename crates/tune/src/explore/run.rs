@@ -3,7 +3,7 @@
 use warploom_strategy::Verdict;
 
 use super::{Count, ExploreOptions};
-use crate::records::{RunKey, Step, StepOutcome, schedule_hash};
+use crate::records::{RunKey, RunStep, StepOutcome, schedule_hash};
 use crate::tuning::{Event, Proposal, Session, TuneError};
 
 /// The state of a run.
@@ -16,7 +16,7 @@ pub(super) struct Run<'a> {
 
 /// A step with its schedule, unless the rules refuse it.
 pub(super) struct Asked {
-    step: Step,
+    step: RunStep,
     proposal: Option<Proposal>,
 }
 
@@ -63,8 +63,8 @@ impl<'a> Run<'a> {
             let proposal = match proposal {
                 Ok(proposal) => proposal,
                 Err(message) => {
-                    let step = Step::new(name, None, StepOutcome::Refused);
-                    asked.push(Asked { step: Step { message, ..step }, proposal: None });
+                    let step = RunStep::new(name, None, StepOutcome::Refused);
+                    asked.push(Asked { step: RunStep { message, ..step }, proposal: None });
                     continue;
                 }
             };
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
             let repeated = hash.as_ref().is_some_and(|hash| self.count.knows(hash))
                 || asked.iter().any(|earlier| earlier.step.schedule_hash == hash);
             let outcome = if repeated { StepOutcome::Repeated } else { StepOutcome::Asked };
-            let mut step = Step::new(name, hash, outcome);
+            let mut step = RunStep::new(name, hash, outcome);
             if !repeated && let Some(trial) = session.find(&proposal)? {
                 step = step.of_trial(&trial, false);
             }
@@ -89,12 +89,12 @@ impl<'a> Run<'a> {
         mut asked: Vec<Asked>,
     ) -> Result<Option<Vec<Verdict>>, TuneError> {
         let (problem, first) = (session.id, self.count.tally.steps);
-        let steps: Vec<Step> = asked.iter().map(|asked| asked.step.clone()).collect();
+        let steps: Vec<RunStep> = asked.iter().map(|asked| asked.step.clone()).collect();
         let stored = session.records().ask_steps(problem, &self.key, first, &steps)?;
         self.adopt(&mut asked, stored)?;
         if is_open(&asked) {
             self.measure(session, &mut asked)?;
-            let steps: Vec<Step> = asked.iter().map(|asked| asked.step.clone()).collect();
+            let steps: Vec<RunStep> = asked.iter().map(|asked| asked.step.clone()).collect();
             let stored = session.records().answer_steps(problem, &self.key, first, &steps)?;
             self.adopt(&mut asked, stored)?;
             if is_open(&asked) {
@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
     }
 
     /// Takes over the steps as they are stored; they must be the same.
-    fn adopt(&self, asked: &mut [Asked], stored: Vec<Step>) -> Result<(), TuneError> {
+    fn adopt(&self, asked: &mut [Asked], stored: Vec<RunStep>) -> Result<(), TuneError> {
         for (number, (asked, step)) in asked.iter_mut().zip(stored).enumerate() {
             if asked.step.point != step.point || asked.step.schedule_hash != step.schedule_hash {
                 return Err(TuneError::Diverged { step: self.count.tally.steps + number });
