@@ -15,4 +15,4 @@ pub use curves::{Curve, Curves, Place};
 pub use drawing::{Drawing, Link};
 pub use lines::{Line, Lines};
 pub use scatter::{Point, Scatter, Series};
-pub use steps::{Mark, Step, Steps};
+pub use steps::{ChartStep, Mark, Steps};
