@@ -75,22 +75,22 @@ fn stage_exprs(stage: &Definition) -> Vec<Expr> {
 
 /// Every Func that the outputs need, in topological order.
 fn producers_first(outputs: &[Func]) -> Vec<Func> {
-    enum Step {
+    enum Visit {
         Enter(Func),
         Leave(Func),
     }
     let mut order = Vec::new();
     let mut seen = AHashSet::new();
-    let mut steps: Vec<Step> = outputs.iter().rev().cloned().map(Step::Enter).collect();
-    while let Some(step) = steps.pop() {
-        match step {
-            Step::Enter(func) if seen.insert(func.address()) => {
+    let mut visits: Vec<Visit> = outputs.iter().rev().cloned().map(Visit::Enter).collect();
+    while let Some(visit) = visits.pop() {
+        match visit {
+            Visit::Enter(func) if seen.insert(func.address()) => {
                 let below = callees(&func);
-                steps.push(Step::Leave(func));
-                steps.extend(below.into_iter().rev().map(Step::Enter));
+                visits.push(Visit::Leave(func));
+                visits.extend(below.into_iter().rev().map(Visit::Enter));
             }
-            Step::Enter(_) => {}
-            Step::Leave(func) => order.push(func),
+            Visit::Enter(_) => {}
+            Visit::Leave(func) => order.push(func),
         }
     }
     order
