@@ -43,15 +43,15 @@ pub(crate) struct Local {
     pub types: Vec<Type>,
 }
 
-/// Steps that are followed by a result.
+/// Statements that are followed by a result.
 #[derive(Debug)]
 pub(crate) struct Block {
-    pub steps: Vec<Step>,
+    pub statements: Vec<Statement>,
     pub value: Expr,
 }
 
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum Statement {
     /// Binds a local, or the elements of a tuple to several.
     Let(Vec<usize>, Expr),
     /// Ends the function with the block's value where a condition holds.

@@ -13,7 +13,7 @@ use super::names::Names;
 use super::operand::Operand;
 use super::prelude::{Helper, Helpers};
 use super::text::{Text, c_type};
-use crate::elementary::{Block, Expr, Kind, Step, functions};
+use crate::elementary::{Block, Expr, Kind, Statement, functions};
 
 /// The range of integers in these functions. Sums and products of two such integers do not overflow.
 const RANGE: Interval = Interval { min: -(1 << 15), max: 1 << 15 };
@@ -87,17 +87,17 @@ impl Body<'_> {
     }
 
     fn block(&mut self, block: &Block) {
-        block.steps.iter().for_each(|step| self.step(step));
+        block.statements.iter().for_each(|statement| self.statement(statement));
         let value = self.expr(&block.value);
         self.line(&format!("return {};", value.code));
     }
 
-    fn step(&mut self, step: &Step) {
-        match step {
-            Step::Let(locals, Expr { kind: Kind::Tuple(parts), .. }) if locals.len() == parts.len() => {
+    fn statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Let(locals, Expr { kind: Kind::Tuple(parts), .. }) if locals.len() == parts.len() => {
                 locals.iter().zip(parts).for_each(|(local, part)| self.declare(*local, part));
             }
-            Step::Let(locals, value) => {
+            Statement::Let(locals, value) => {
                 self.declare(locals[0], value);
                 // The others are the fields of the first.
                 if let [first, ..] = locals[..]
@@ -109,11 +109,11 @@ impl Body<'_> {
                     }
                 }
             }
-            Step::Leave(condition, block) if block.steps.is_empty() => {
+            Statement::Leave(condition, block) if block.statements.is_empty() => {
                 let (condition, value) = (self.expr(condition), self.expr(&block.value));
                 self.line(&format!("if ({}) return {};", condition.code, value.code));
             }
-            Step::Leave(condition, block) => {
+            Statement::Leave(condition, block) => {
                 let condition = self.expr(condition);
                 self.line(&format!("if ({}) {{", condition.code));
                 self.depth += 1;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::{Type, Value};
 
-use super::syntax::{Item, Raw, RawBlock, RawStep, items};
-use super::{Block, Expr, Function, Kind, Local, Step};
+use super::syntax::{Item, Raw, RawBlock, RawStatement, items};
+use super::{Block, Expr, Function, Kind, Local, Statement};
 
 /// The functions in the text of source files.
 pub(super) fn functions(sources: &[&str]) -> Vec<Function> {
@@ -26,7 +26,7 @@ pub(super) fn functions(sources: &[&str]) -> Vec<Function> {
                     constants: &constants,
                     locals: Vec::new(),
                     scope: Vec::new(),
-                    steps: Vec::new(),
+                    statements: Vec::new(),
                 };
                 let count = params.len();
                 params.into_iter().for_each(|(name, types)| _ = typer.bind(name, types));
@@ -150,8 +150,8 @@ struct Typer<'a> {
     locals: Vec<Local>,
     /// The names that are visible; the last one of a name counts.
     scope: Vec<(String, usize)>,
-    /// The steps of the block that is being made.
-    steps: Vec<Step>,
+    /// The statements of the block that is being made.
+    statements: Vec<Statement>,
 }
 
 impl Typer<'_> {
@@ -163,28 +163,28 @@ impl Typer<'_> {
     }
 
     fn block(&mut self, raw: &RawBlock<'_>, result: &[Type]) -> Block {
-        let (outside, visible) = (std::mem::take(&mut self.steps), self.scope.len());
-        for step in &raw.steps {
-            match step {
-                RawStep::Let(names, value) => {
+        let (outside, visible) = (std::mem::take(&mut self.statements), self.scope.len());
+        for statement in &raw.statements {
+            match statement {
+                RawStatement::Let(names, value) => {
                     let types = self.known(value);
                     let value = self.typed(value, &types);
                     let ids = match names[..] {
                         [name] => vec![self.bind(name, types)],
                         _ => names.iter().zip(types).map(|(name, ty)| self.bind(name, vec![ty])).collect(),
                     };
-                    self.steps.push(Step::Let(ids, value));
+                    self.statements.push(Statement::Let(ids, value));
                 }
-                RawStep::Leave(condition, body) => {
+                RawStatement::Leave(condition, body) => {
                     let condition = self.one(condition, Type::Bool);
                     let body = self.block(body, result);
-                    self.steps.push(Step::Leave(condition, body));
+                    self.statements.push(Statement::Leave(condition, body));
                 }
             }
         }
         let value = self.typed(&raw.value, result);
         self.scope.truncate(visible);
-        Block { steps: std::mem::replace(&mut self.steps, outside), value }
+        Block { statements: std::mem::replace(&mut self.statements, outside), value }
     }
 
     fn local(&self, name: &str) -> Option<usize> {
@@ -399,7 +399,7 @@ impl Typer<'_> {
     fn kept(&mut self, name: &str, value: Expr) -> Expr {
         let (id, types) = (self.locals.len(), value.types.clone());
         self.locals.push(Local { name: name.to_owned(), types: types.clone() });
-        self.steps.push(Step::Let(vec![id], value));
+        self.statements.push(Statement::Let(vec![id], value));
         Expr { types, kind: Kind::Local(id) }
     }
 }
