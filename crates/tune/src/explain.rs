@@ -7,7 +7,7 @@ mod nests;
 mod text;
 
 use serde::{Serialize, Serializer};
-use warploom_codegen::ir::Place;
+use warploom_codegen::ir::PlanPart;
 use warploom_cost::{Basis, CostModel, Featurizer, KernelFeatures, Range, Term};
 use warploom_lang::Id;
 use warploom_plan::{KernelId, KernelPlan, NestId, Plan, Planned, Problem};
@@ -108,7 +108,7 @@ pub struct Line {
     pub terms: Vec<TimeOf>,
     /// The statements of the kernel that the line is lowered to.
     #[serde(skip)]
-    pub place: Option<Place>,
+    pub place: Option<PlanPart>,
 }
 
 /// The bytes that all blocks move for one stage.

@@ -1,6 +1,6 @@
 //! The lines of a kernel: nests, the stages inside them, and the loops around them.
 
-use warploom_codegen::ir::Place;
+use warploom_codegen::ir::PlanPart;
 use warploom_cost::{KernelFeatures, RowSource, StageRow, Term};
 use warploom_lang::FuncId;
 use warploom_lang::ir::copy_name;
@@ -34,7 +34,7 @@ impl Explainer<'_> {
             name: format!("over {}.{variable} {}", self.name(item), size(tile.size)),
             how: format!("{count} {}", if *count == 1 { "iteration" } else { "iterations" }),
             loops: vec![self.over(id, LoopUse::Over)],
-            place: (*count > 1).then_some(Place::Over(id)),
+            place: (*count > 1).then_some(PlanPart::Over(id)),
             ..Line::default()
         }
     }
@@ -43,7 +43,7 @@ impl Explainer<'_> {
     fn nest(&self, id: NestId, depth: usize, open: &mut Open<'_>) {
         let NestPlan { nest, footprint: Some(footprint), .. } = &self.plan.nests[id] else { return };
         let number = open.nests.iter().position(|running| *running == id);
-        let (own, place) = (self.source(nest.item), Some(Place::Nest(id)));
+        let (own, place) = (self.source(nest.item), Some(PlanPart::Nest(id)));
         let mut lines = vec![Line {
             depth,
             name: self.name(nest.item),
