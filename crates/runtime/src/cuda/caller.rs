@@ -200,19 +200,19 @@ impl std::fmt::Debug for DeviceBytesMut<'_> {
 }
 
 /// The address range of an input or output.
-pub(crate) struct Place<'a> {
+pub(crate) struct AddressRange<'a> {
     buffer: &'a Buffer,
     start: u64,
     written: bool,
 }
 
-impl<'a> Place<'a> {
-    pub(crate) fn new(buffer: &'a Buffer, start: u64, written: bool) -> Place<'a> {
-        Place { buffer, start, written }
+impl<'a> AddressRange<'a> {
+    pub(crate) fn new(buffer: &'a Buffer, start: u64, written: bool) -> AddressRange<'a> {
+        AddressRange { buffer, start, written }
     }
 
-    fn overlaps(&self, other: &Place<'_>) -> bool {
-        let end = |place: &Place<'_>| place.start.saturating_add(place.buffer.bytes() as u64);
+    fn overlaps(&self, other: &AddressRange<'_>) -> bool {
+        let end = |place: &AddressRange<'_>| place.start.saturating_add(place.buffer.bytes() as u64);
         let empty = self.buffer.bytes() == 0 || other.buffer.bytes() == 0;
         !empty && self.start < end(other) && other.start < end(self)
     }
@@ -220,7 +220,7 @@ impl<'a> Place<'a> {
 
 /// Rejects misaligned memory, and outputs that overlap any other memory: kernels rely on their
 /// inputs not changing.
-pub(crate) fn check_places(places: &[Place<'_>]) -> Result<(), Error> {
+pub(crate) fn check_places(places: &[AddressRange<'_>]) -> Result<(), Error> {
     for (i, place) in places.iter().enumerate() {
         let unit = place.buffer.alignment.max(place.buffer.element_bytes).max(1) as u64;
         if !place.start.is_multiple_of(unit) {
@@ -251,8 +251,8 @@ mod tests {
     fn outputs_share_nothing() {
         let (a, b, empty) = (buffer("a", 10), buffer("b", 10), buffer("empty", 0));
         let check = |places: &[(&Buffer, u64, bool)]| {
-            let places: Vec<Place<'_>> =
-                places.iter().map(|&(b, at, written)| Place::new(b, at, written)).collect();
+            let places: Vec<AddressRange<'_>> =
+                places.iter().map(|&(b, at, written)| AddressRange::new(b, at, written)).collect();
             check_places(&places).map_err(|error| error.to_string())
         };
         assert_eq!(check(&[(&a, 400, false), (&b, 400, false)]), Ok(()), "inputs may be the same");

@@ -8,7 +8,7 @@ use cudarc::driver::{CudaFunction, CudaStream};
 use warploom_target::program::{Code, Kernel, Role};
 use warploom_target::{Device, Program};
 
-use crate::cuda::caller::{DeviceBytes, DeviceBytesMut, Place, check_places};
+use crate::cuda::caller::{AddressRange, DeviceBytes, DeviceBytesMut, check_places};
 use crate::cuda::capture::Capture;
 use crate::cuda::failed::{Doing, failed};
 use crate::cuda::gpu::Gpu;
@@ -171,13 +171,13 @@ impl Kernels {
         for (&position, input) in of_inputs.iter().zip(inputs) {
             let (address, used) = input.address(stream);
             addresses[position] = address;
-            places.push(Place::new(&self.program().buffers[position], address, false));
+            places.push(AddressRange::new(&self.program().buffers[position], address, false));
             uses.push(used);
         }
         for (&position, output) in of_outputs.iter().zip(outputs) {
             let (address, used) = output.address(stream);
             addresses[position] = address;
-            places.push(Place::new(&self.program().buffers[position], address, true));
+            places.push(AddressRange::new(&self.program().buffers[position], address, true));
             uses.push(used);
         }
         check_places(&places)?;
