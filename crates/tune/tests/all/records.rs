@@ -63,15 +63,15 @@ fn failed(schedule: &str, status: Status) -> Trial {
     trial
 }
 
-struct Place {
+struct RecordsPlace {
     _folder: TempDir,
     path: std::path::PathBuf,
 }
 
-fn place() -> Place {
+fn place() -> RecordsPlace {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tuning.db");
-    Place { _folder: folder, path }
+    RecordsPlace { _folder: folder, path }
 }
 
 fn open(path: &Path) -> (Records, ProblemId) {
