@@ -11,7 +11,7 @@ mod scatter;
 mod steps;
 
 pub use bars::{Bar, Bars, Base, Dot, Group};
-pub use curves::{Curve, Curves, Place};
+pub use curves::{Curve, CurvePoint, Curves};
 pub use drawing::{Drawing, Link};
 pub use lines::{Line, Lines};
 pub use scatter::{Point, Scatter, Series};
