@@ -58,7 +58,7 @@ pub fn autotune(
     observer: Observer<'_>,
 ) -> Result<Autotuned, TuneError> {
     let mut session = Session::new(task, bench, records, observer)?;
-    let mut run = Run {
+    let mut run = AutotuneRun {
         options,
         key: RunKey(key(task.model, &task.search, options.samples, retrain.is_some())),
         retrain,
@@ -142,7 +142,7 @@ impl Chosen {
     }
 }
 
-struct Run<'a, 'r> {
+struct AutotuneRun<'a, 'r> {
     options: &'a AutotuneOptions,
     key: RunKey,
     retrain: Option<&'r mut (dyn Retrain + 'r)>,
@@ -153,7 +153,7 @@ struct Run<'a, 'r> {
     last_trial: i64,
 }
 
-impl Run<'_, '_> {
+impl AutotuneRun<'_, '_> {
     /// Resumes where an earlier run ended.
     fn resume(&mut self, session: &mut Session<'_, '_>) -> Result<(), TuneError> {
         let problem = session.id;

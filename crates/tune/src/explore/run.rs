@@ -7,7 +7,7 @@ use crate::records::{RunKey, RunStep, StepOutcome, schedule_hash};
 use crate::tuning::{Event, Proposal, Session, TuneError};
 
 /// The state of a run.
-pub(super) struct Run<'a> {
+pub(super) struct ExploreRun<'a> {
     pub options: &'a ExploreOptions,
     pub key: RunKey,
     pub count: Count,
@@ -27,12 +27,12 @@ impl Asked {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> ExploreRun<'a> {
     /// `asks` is the key of the source of questions, and names everything that its questions depend on.
-    pub fn new(options: &'a ExploreOptions, asks: &str) -> Run<'a> {
+    pub fn new(options: &'a ExploreOptions, asks: &str) -> ExploreRun<'a> {
         let spilling = if options.run_spilling { " spilling" } else { "" };
         let (key, count) = (RunKey(format!("{asks}{spilling}")), Count::new(options.trials));
-        Run { options, key, count, exhausted: false }
+        ExploreRun { options, key, count, exhausted: false }
     }
 
     /// Announces the run and measures the default schedule.
