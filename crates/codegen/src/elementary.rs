@@ -62,11 +62,11 @@ pub(crate) enum Statement {
 #[derive(Clone, Debug)]
 pub(crate) struct Expr {
     pub types: Vec<Type>,
-    pub kind: Kind,
+    pub kind: ExprKind,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ExprKind {
     /// An operation of the language.
     Op(Op, Vec<Expr>),
     /// The upper half of a product of two `u64`.
@@ -87,7 +87,7 @@ impl Expr {
     /// Its value, if it is a constant.
     pub fn constant(&self) -> Option<Value> {
         match self.kind {
-            Kind::Op(Op::Const(value), _) => Some(value),
+            ExprKind::Op(Op::Const(value), _) => Some(value),
             _ => None,
         }
     }

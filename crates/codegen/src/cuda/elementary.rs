@@ -13,7 +13,7 @@ use super::names::Names;
 use super::operand::Operand;
 use super::prelude::{Helper, Helpers};
 use super::text::{Text, c_type};
-use crate::elementary::{Block, Expr, Kind, Statement, functions};
+use crate::elementary::{Block, Expr, ExprKind, Statement, functions};
 
 /// The range of integers in these functions. Sums and products of two such integers do not overflow.
 const RANGE: Interval = Interval { min: -(1 << 15), max: 1 << 15 };
@@ -94,7 +94,9 @@ impl Body<'_> {
 
     fn statement(&mut self, statement: &Statement) {
         match statement {
-            Statement::Let(locals, Expr { kind: Kind::Tuple(parts), .. }) if locals.len() == parts.len() => {
+            Statement::Let(locals, Expr { kind: ExprKind::Tuple(parts), .. })
+                if locals.len() == parts.len() =>
+            {
                 locals.iter().zip(parts).for_each(|(local, part)| self.declare(*local, part));
             }
             Statement::Let(locals, value) => {
@@ -131,17 +133,17 @@ impl Body<'_> {
 
     fn expr(&mut self, expr: &Expr) -> Text {
         match &expr.kind {
-            Kind::Op(op, args) => {
+            ExprKind::Op(op, args) => {
                 let texts: Vec<Text> = args.iter().map(|arg| self.expr(arg)).collect();
                 let operands = args.iter().zip(&texts).map(|(arg, text)| operand(arg, text));
                 self.printer.op(*op, expr.types[0], &operands.collect::<Vec<_>>())
             }
-            Kind::MulHigh(sides) => {
+            ExprKind::MulHigh(sides) => {
                 let [a, b] = [&sides[0], &sides[1]].map(|side| self.expr(side));
                 Text::call("__umul64hi", [&a, &b])
             }
-            Kind::Local(local) => Text::atom(&self.locals[*local]),
-            Kind::Element(name, values, index) => {
+            ExprKind::Local(local) => Text::atom(&self.locals[*local]),
+            ExprKind::Element(name, values, index) => {
                 let name = name.to_lowercase();
                 let (ty, count) = (c_type(expr.types[0]), values.len());
                 let values: Vec<String> = values.iter().map(|value| literal(*value).code).collect();
@@ -149,20 +151,20 @@ impl Body<'_> {
                 let index = self.expr(index);
                 Text::element(&name, &index)
             }
-            Kind::Call(number, args) => {
+            ExprKind::Call(number, args) => {
                 self.printer.helpers.insert(Helper::Elementary(*number));
                 let args: Vec<String> = args.iter().map(|arg| self.expr(arg).code).collect();
                 Text::atom(format!("{}({})", name(*number), args.join(", ")))
             }
-            Kind::Field(tuple, field) => {
+            ExprKind::Field(tuple, field) => {
                 let tuple = self.expr(tuple);
                 Text::atom(format!("{}.v{field}", tuple.code))
             }
-            Kind::If(parts) => {
+            ExprKind::If(parts) => {
                 let [condition, yes, no] = [0, 1, 2].map(|part: usize| self.expr(&parts[part]));
                 Text::select(&condition, &yes, &no)
             }
-            Kind::Tuple(parts) => {
+            ExprKind::Tuple(parts) => {
                 let parts: Vec<String> = parts.iter().map(|part| self.expr(part).code).collect();
                 Text::atom(format!("{}{{{}}}", self.type_of(&expr.types), parts.join(", ")))
             }

@@ -30,24 +30,24 @@ pub(super) struct Fact {
     pub varies: Varies,
     pub range: Interval,
     /// The innermost scope that it depends on.
-    scope: Scope,
+    scope: BindingScope,
 }
 
 /// A binding: its depth and its serial number among all bindings so far. Bindings end in the
 /// reverse order of their creation, so the enclosing ones last longer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Scope {
+struct BindingScope {
     depth: usize,
     number: usize,
 }
 
 /// The scope of values that depend on no variable.
-const EVERYWHERE: Scope = Scope { depth: 0, number: 0 };
+const EVERYWHERE: BindingScope = BindingScope { depth: 0, number: 0 };
 
 /// A bound variable, or a list of statements that never runs.
 struct Binding {
     var: Option<VarId>,
-    scope: Scope,
+    scope: BindingScope,
 }
 
 /// The values of a kernel at the current statement.
@@ -61,7 +61,7 @@ pub(super) struct Values<'a> {
     bindings: Vec<Binding>,
     ever: usize,
     /// The outermost enclosing list that never runs.
-    dead: Option<Scope>,
+    dead: Option<BindingScope>,
 }
 
 impl<'a> Values<'a> {
@@ -111,9 +111,9 @@ impl<'a> Values<'a> {
         self.dead.get_or_insert(scope);
     }
 
-    fn push(&mut self, var: Option<VarId>) -> Scope {
+    fn push(&mut self, var: Option<VarId>) -> BindingScope {
         self.ever += 1;
-        let scope = Scope { depth: self.bindings.len() + 1, number: self.ever };
+        let scope = BindingScope { depth: self.bindings.len() + 1, number: self.ever };
         self.bindings.push(Binding { var, scope });
         scope
     }
@@ -178,7 +178,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    fn leaf(&self, leaf: Leaf, ty: Type, scope: Scope) -> Result<Fact, Fault> {
+    fn leaf(&self, leaf: Leaf, ty: Type, scope: BindingScope) -> Result<Fact, Fault> {
         let range = match leaf {
             Leaf::Thread => Interval::below(self.kernel.threads),
             Leaf::Block(dimension) => Interval::below(self.kernel.grid[usize::from(dimension)]),
