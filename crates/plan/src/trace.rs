@@ -16,7 +16,7 @@ use crate::ids::{KernelId, LoopId, NestId};
 use crate::lanes::lane_loop;
 use crate::plan::{NestPlan, Plan};
 use crate::problem::Problem;
-use crate::problem::flow::{Read, Scope};
+use crate::problem::flow::{Read, VariableReaches};
 use crate::problem::program::{Columns, Evaluation};
 use crate::reach::limit::Limits;
 use crate::reach::symbol::Symbol;
@@ -209,7 +209,7 @@ impl<'a> Tracer<'a> {
         };
         let idle = info.stage().is_some_and(|stage| self.problem.is_idle(stage));
         let rvars = info.stage().map_or_else(Vec::new, |stage| self.domain(info, stage));
-        let scope = Scope { vars: dims, rvars };
+        let scope = VariableReaches { vars: dims, rvars };
         let threads = info.nest.mapping.tiles().map(|tiles| thread_loops(tiles, &scope.vars, &scope.rvars));
         let lanes = threads.as_ref().and_then(|threads| lane_loop(&info.nest, threads));
         let slides = threads.as_ref().and_then(|threads| row_loop(&info.nest, threads, &scope.rvars));
@@ -235,7 +235,7 @@ impl<'a> Tracer<'a> {
                 }
             }
         }
-        let Scope { vars: dims, rvars: domain } = scope;
+        let VariableReaches { vars: dims, rvars: domain } = scope;
         let loops = self.problem.loops(info.nest.item);
         let loops = NestLoops {
             nest: &info.nest,
@@ -333,7 +333,12 @@ impl<'a> Tracer<'a> {
     }
 
     /// The reaches of a nest's variables in one thread, or in one `row` of its points along a dimension.
-    fn thread_scope(&mut self, info: &NestPlan, scope: &Scope, row: Option<LoopKind>) -> Scope {
+    fn thread_scope(
+        &mut self,
+        info: &NestPlan,
+        scope: &VariableReaches,
+        row: Option<LoopKind>,
+    ) -> VariableReaches {
         let one_point = ThreadTiles::default();
         let tiles = info.nest.mapping.tiles().unwrap_or(&one_point);
         let loops = thread_loops(tiles, &scope.vars, &scope.rvars);
@@ -353,7 +358,7 @@ impl<'a> Tracer<'a> {
                 false => reach.clone(),
             }
         });
-        Scope { vars, rvars: rvars.collect() }
+        VariableReaches { vars, rvars: rvars.collect() }
     }
 
     /// The reads of a nest that count: nodes that live in its kernel, and its Funcs in registers.
@@ -381,7 +386,7 @@ impl<'a> Tracer<'a> {
         &mut self,
         info: &NestPlan,
         stage: StageRef,
-        scope: &Scope,
+        scope: &VariableReaches,
         wanted: &NodeSet,
         outside: &mut Required,
         lanes: Option<LoopKind>,
@@ -416,7 +421,7 @@ impl<'a> Tracer<'a> {
                 let stage = StageRef { func, stage: number };
                 let rvars = regions[number].domain.iter();
                 let rvars = rvars.map(|range| Reach::fixed(range.min, range.last())).collect();
-                let scope = Scope { vars: dims, rvars };
+                let scope = VariableReaches { vars: dims, rvars };
                 self.touch(stage, &scope, &mut reader);
                 self.touch_own(stage, &scope, &mut columns);
                 footprints.push(Footprint { dims: scope.vars });
@@ -431,7 +436,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Passes the reads of a stage to `reader`.
-    fn touch(&mut self, stage: StageRef, scope: &Scope, reader: &mut Reader<'_>) {
+    fn touch(&mut self, stage: StageRef, scope: &VariableReaches, reader: &mut Reader<'_>) {
         let program = &self.problem.stage(stage).program;
         let mut evaluation = Evaluation::new(self.problem.pipeline(), self.problem.regions(), program, scope);
         for access in &program.reads {
@@ -442,7 +447,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Adds the accesses of a stage to its own Func.
-    fn touch_own(&mut self, stage: StageRef, scope: &Scope, columns: &mut Columns) {
+    fn touch_own(&mut self, stage: StageRef, scope: &VariableReaches, columns: &mut Columns) {
         let program = &self.problem.stage(stage).program;
         Evaluation::new(self.problem.pipeline(), self.problem.regions(), program, scope).add(
             &program.own,
@@ -468,7 +473,7 @@ impl<'a> Tracer<'a> {
         }
         let rvars = self.domain(info, stage);
         let mut outside = Required::default();
-        self.reads(info, stage, &Scope { vars, rvars }, &self.nodes(&[func]), &mut outside, None);
+        self.reads(info, stage, &VariableReaches { vars, rvars }, &self.nodes(&[func]), &mut outside, None);
         std::mem::take(outside.columns(Read::Func(func)))
     }
 

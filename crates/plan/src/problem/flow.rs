@@ -7,7 +7,7 @@ use crate::reach::Reach;
 
 /// The reach of each variable of a stage.
 #[derive(Clone, Debug)]
-pub(crate) struct Scope {
+pub(crate) struct VariableReaches {
     pub vars: Vec<Reach>,
     pub rvars: Vec<Reach>,
 }
