@@ -8,7 +8,7 @@ mod text;
 
 use serde::{Serialize, Serializer};
 use warploom_codegen::ir::PlanPart;
-use warploom_cost::{Basis, CostModel, Featurizer, KernelFeatures, Range, Term};
+use warploom_cost::{Basis, CostModel, Featurizer, KernelFeatures, Term, TimeRange};
 use warploom_lang::Id;
 use warploom_plan::{KernelId, KernelPlan, NestId, Plan, Planned, Problem};
 use warploom_schedule::{Dag, Item};
@@ -172,8 +172,8 @@ impl Explanation {
 
     /// The range in which the measured time lies for nine of ten pipelines; `None` if the errors of the model are not
     /// known.
-    pub fn range(&self) -> Option<Range> {
-        Some(Range { low_us: self.predicted_us_low?, high_us: self.predicted_us_high? })
+    pub fn range(&self) -> Option<TimeRange> {
+        Some(TimeRange { low_us: self.predicted_us_low?, high_us: self.predicted_us_high? })
     }
 }
 
