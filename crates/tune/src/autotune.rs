@@ -108,7 +108,7 @@ pub(crate) fn proposals(
 }
 
 /// The candidates chosen for an iteration.
-struct Chosen {
+struct IterationSamples {
     /// Last trial of the previous iterations.
     last_trial: i64,
     samples: Vec<Proposal>,
@@ -118,7 +118,7 @@ struct Chosen {
     done: usize,
 }
 
-impl Chosen {
+impl IterationSamples {
     /// Adds proposals that no earlier iteration measured, until there are `most` samples.
     fn add(
         &mut self,
@@ -207,11 +207,12 @@ impl AutotuneRun<'_, '_> {
         let model: &dyn CostModel = network.as_ref().map_or(task.model, |network| network);
         let fastest = self.fastest(session)?;
         let (near, found) = proposals(session, model, &task.search, iteration, &fastest)?;
-        let mut chosen = Chosen { last_trial: self.last_trial, samples: Vec::new(), before: 0, done: 0 };
+        let mut chosen =
+            IterationSamples { last_trial: self.last_trial, samples: Vec::new(), before: 0, done: 0 };
         let half = if fastest.is_empty() { 0 } else { self.options.samples / 2 };
         chosen.add(session, near, half)?;
         chosen.add(session, found, self.options.samples)?;
-        let Chosen { samples, before, done, .. } = chosen;
+        let IterationSamples { samples, before, done, .. } = chosen;
         session.tell(&Event::Planned { candidates: samples.len() - done, known: before + done });
         session.measure(samples, false)
     }

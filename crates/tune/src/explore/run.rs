@@ -15,12 +15,12 @@ pub(super) struct ExploreRun<'a> {
 }
 
 /// A step with its schedule, unless the rules refuse it.
-pub(super) struct Asked {
+pub(super) struct AskedStep {
     step: RunStep,
     proposal: Option<Proposal>,
 }
 
-impl Asked {
+impl AskedStep {
     /// The schedule, if it is yet to be measured.
     pub fn open(&mut self) -> Option<&mut Proposal> {
         self.proposal.as_mut().filter(|_| self.step.outcome == StepOutcome::Asked)
@@ -56,15 +56,15 @@ impl<'a> ExploreRun<'a> {
         &self,
         session: &Session<'_, '_>,
         named: Vec<(String, Result<Proposal, String>)>,
-    ) -> Result<Vec<Asked>, TuneError> {
+    ) -> Result<Vec<AskedStep>, TuneError> {
         let pipeline = session.task.subject.pipeline();
-        let mut asked: Vec<Asked> = Vec::with_capacity(named.len());
+        let mut asked: Vec<AskedStep> = Vec::with_capacity(named.len());
         for (name, proposal) in named {
             let proposal = match proposal {
                 Ok(proposal) => proposal,
                 Err(message) => {
                     let step = RunStep::new(name, None, StepOutcome::Refused);
-                    asked.push(Asked { step: RunStep { message, ..step }, proposal: None });
+                    asked.push(AskedStep { step: RunStep { message, ..step }, proposal: None });
                     continue;
                 }
             };
@@ -76,7 +76,7 @@ impl<'a> ExploreRun<'a> {
             if !repeated && let Some(trial) = session.find(&proposal)? {
                 step = step.of_trial(&trial, false);
             }
-            asked.push(Asked { step, proposal: Some(proposal) });
+            asked.push(AskedStep { step, proposal: Some(proposal) });
         }
         Ok(asked)
     }
@@ -86,7 +86,7 @@ impl<'a> ExploreRun<'a> {
     pub fn answer(
         &mut self,
         session: &mut Session<'_, '_>,
-        mut asked: Vec<Asked>,
+        mut asked: Vec<AskedStep>,
     ) -> Result<Option<Vec<Verdict>>, TuneError> {
         let (problem, first) = (session.id, self.count.tally.steps);
         let steps: Vec<RunStep> = asked.iter().map(|asked| asked.step.clone()).collect();
@@ -105,7 +105,7 @@ impl<'a> ExploreRun<'a> {
     }
 
     /// Takes over the steps as they are stored; they must be the same.
-    fn adopt(&self, asked: &mut [Asked], stored: Vec<RunStep>) -> Result<(), TuneError> {
+    fn adopt(&self, asked: &mut [AskedStep], stored: Vec<RunStep>) -> Result<(), TuneError> {
         for (number, (asked, step)) in asked.iter_mut().zip(stored).enumerate() {
             if asked.step.point != step.point || asked.step.schedule_hash != step.schedule_hash {
                 return Err(TuneError::Diverged { step: self.count.tally.steps + number });
@@ -116,7 +116,7 @@ impl<'a> ExploreRun<'a> {
     }
 
     /// Measures steps without an outcome. If the run ends before, some stay without one.
-    fn measure(&self, session: &mut Session<'_, '_>, asked: &mut [Asked]) -> Result<(), TuneError> {
+    fn measure(&self, session: &mut Session<'_, '_>, asked: &mut [AskedStep]) -> Result<(), TuneError> {
         let open = || asked.iter().filter(|asked| asked.step.outcome == StepOutcome::Asked);
         let proposals: Vec<Proposal> = open().filter_map(|asked| asked.proposal.clone()).collect();
         let known = asked.iter().filter(|asked| asked.step.outcome == StepOutcome::Known).count();
@@ -135,6 +135,6 @@ impl<'a> ExploreRun<'a> {
 }
 
 /// Whether any step has no outcome yet.
-fn is_open(asked: &[Asked]) -> bool {
+fn is_open(asked: &[AskedStep]) -> bool {
     asked.iter().any(|asked| asked.step.outcome == StepOutcome::Asked)
 }
