@@ -1,6 +1,6 @@
 //! Comparisons of strategies as sections of the page, one per file.
 
-use warploom::tune::compare::{Compared, Mean, Subject};
+use warploom::tune::compare::{Compared, ComparedWorkload, Mean};
 use warploom_report::chart::{Curve, CurvePoint};
 use warploom_report::{Section, Strategies, TriedSubject};
 
@@ -18,7 +18,7 @@ pub(super) fn sections(sources: &[Source]) -> Vec<Section> {
 
 fn page(file: &str, results: &Results) -> Strategies {
     let Results { versions, command, date, comparison, .. } = results;
-    let subject = |subject: &Subject| TriedSubject {
+    let subject = |subject: &ComparedWorkload| TriedSubject {
         name: subject.subject.clone(),
         curves: subject.strategies.iter().map(curve).collect(),
         optimum: subject.optimum_us,
