@@ -94,7 +94,7 @@ pub struct Line {
     /// Every loop of the line, outermost first: the threads, then the loops inside each thread.
     pub loops: Vec<Loop>,
     /// Where its points are stored; `None` for loops and inlined stages.
-    pub memory: Option<Memory>,
+    pub memory: Option<StageMemory>,
     /// Ratio of points computed to points required; `None` for loops, and for stages that `per_point` describes.
     pub redundancy: Option<f64>,
     /// How many times one point of the consumer computes it, for a stage that is inlined or in registers of the
@@ -126,7 +126,7 @@ pub struct Traffic {
 
 /// Where the points of a stage are stored.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Memory {
+pub struct StageMemory {
     /// `global`, `shared`, `private`, `registers`, or `lanes` for registers that the threads of a warp exchange.
     pub kind: &'static str,
     /// The extents of the array, or of each thread's own array if it has one; empty in global

@@ -14,7 +14,7 @@ use crate::cuda::failed::{Doing, failed};
 use crate::cuda::gpu::Gpu;
 use crate::cuda::launch::{self, Launches};
 use crate::cuda::load;
-use crate::cuda::memory::Memory;
+use crate::cuda::memory::StreamMemory;
 use crate::cuda::nvrtc::{self, Image};
 use crate::cuda::params;
 use crate::cuda::workspace::Workspace;
@@ -27,7 +27,7 @@ use crate::error::Error;
 pub struct Kernels {
     loaded: Arc<Loaded>,
     image: Option<Image>,
-    memory: Memory,
+    memory: StreamMemory,
     kind: Launches,
 }
 
@@ -217,7 +217,7 @@ impl Kernels {
         &self.loaded
     }
 
-    pub(crate) fn memory(&self) -> &Memory {
+    pub(crate) fn memory(&self) -> &StreamMemory {
         &self.memory
     }
 

@@ -9,7 +9,7 @@ use warploom_plan::{
 };
 use warploom_schedule::{Item, LoopKind, Nest, Size, Tile};
 
-use crate::explain::{Explainer, Line, LoopUse, Memory, Open, Traffic, times};
+use crate::explain::{Explainer, Line, LoopUse, Open, StageMemory, Traffic, times};
 
 impl Explainer<'_> {
     /// Adds the lines of a list of nests and loops.
@@ -121,7 +121,7 @@ impl Explainer<'_> {
             let points = &held.thread.points;
             let bytes = points.points().saturating_mul(self.dag.nodes()[stage.node].bytes_per_point as u64);
             let kind = if held.spread.is_some() { "lanes" } else { "registers" };
-            Memory { kind, extents: points.extents(), bytes }
+            StageMemory { kind, extents: points.extents(), bytes }
         });
         let loops = held.map(|held| self.register_loops(stage, &held.thread)).unwrap_or_default();
         Line { name, how: "in each thread".to_owned(), loops, memory, ..Line::default() }
@@ -200,15 +200,15 @@ fn size(size: Size) -> String {
 }
 
 /// Where a nest stores its points.
-fn memory(nest: &Nest, kernel: &KernelPlan) -> Memory {
+fn memory(nest: &Nest, kernel: &KernelPlan) -> StageMemory {
     let kind = nest.storage.name();
     if nest.storage.is_global() {
-        return Memory { kind, extents: Vec::new(), bytes: 0 };
+        return StageMemory { kind, extents: Vec::new(), bytes: 0 };
     }
     let found = kernel.allocations.iter().find(|allocation| is_of(allocation, nest.item));
-    let Some(found) = found else { return Memory { kind, extents: Vec::new(), bytes: 0 } };
+    let Some(found) = found else { return StageMemory { kind, extents: Vec::new(), bytes: 0 } };
     let kind = if found.in_warps { "lanes" } else { kind };
-    Memory { kind, extents: found.extents.clone(), bytes: found.bytes }
+    StageMemory { kind, extents: found.extents.clone(), bytes: found.bytes }
 }
 
 /// Whether an array belongs to an item. The stages of a Func share one array.
