@@ -98,17 +98,17 @@ impl Verifier<'_> {
             Stmt::For { var, count, body, .. } => return self.repeat(*var, *count, body, flow),
             Stmt::If { condition, body, otherwise } => {
                 let fact = self.condition(*condition)?;
-                self.touch(stmt)?;
+                self.note_atomics(stmt)?;
                 return self.branch(fact, [body, otherwise], flow);
             }
             Stmt::Barrier if !uniform => return Err(Fault::DivergentBarrier),
             Stmt::Barrier => self.atomics.iter_mut().for_each(Atomics::barrier),
         }
-        self.touch(stmt)
+        self.note_atomics(stmt)
     }
 
-    fn touch(&mut self, stmt: &Stmt) -> Result<(), Fault> {
-        self.atomics.as_mut().map_or(Ok(()), |atomics| atomics.touch(stmt))
+    fn note_atomics(&mut self, stmt: &Stmt) -> Result<(), Fault> {
+        self.atomics.as_mut().map_or(Ok(()), |atomics| atomics.note(stmt))
     }
 
     fn value(&mut self, id: NodeId) -> Result<Fact, Fault> {
@@ -120,7 +120,7 @@ impl Verifier<'_> {
         self.value(value)?;
         self.tables.access(array, self.tables.kernel.exprs[value].ty, index)?;
         self.values.fact(index)?;
-        self.values.touch(array, index)?;
+        self.values.check_bounds(array, index)?;
         let decl = &self.tables.kernel.arrays[array];
         match decl.space {
             Space::Global(buffer) if self.tables.program.buffers[buffer].role.is_constant() => {

@@ -398,9 +398,9 @@ impl<'a> Tracer<'a> {
         let own = Read::Func(stage.func);
         let (pending, found) = (Required::default(), NodeSet::default());
         let mut reader = Reader { nest: &info.nest, stage, wanted, outside, pending, found };
-        self.touch(stage, scope, &mut reader);
+        self.add_reads(stage, scope, &mut reader);
         if wanted.contains(self.problem.node(own)) {
-            self.touch_own(stage, scope, reader.outside.columns(own));
+            self.add_own_accesses(stage, scope, reader.outside.columns(own));
         }
         // Producers come before their consumers, so all readers of the last one are done.
         while let Some((Read::Func(func), mut columns)) = reader.pending.take_last() {
@@ -422,8 +422,8 @@ impl<'a> Tracer<'a> {
                 let rvars = regions[number].domain.iter();
                 let rvars = rvars.map(|range| Reach::fixed(range.min, range.last())).collect();
                 let scope = VariableReaches { vars: dims, rvars };
-                self.touch(stage, &scope, &mut reader);
-                self.touch_own(stage, &scope, &mut columns);
+                self.add_reads(stage, &scope, &mut reader);
+                self.add_own_accesses(stage, &scope, &mut columns);
                 footprints.push(Footprint { dims: scope.vars });
                 dims = self.hull(&columns, root);
             }
@@ -436,7 +436,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Passes the reads of a stage to `reader`.
-    fn touch(&mut self, stage: StageRef, scope: &VariableReaches, reader: &mut Reader<'_>) {
+    fn add_reads(&mut self, stage: StageRef, scope: &VariableReaches, reader: &mut Reader<'_>) {
         let program = &self.problem.stage(stage).program;
         let mut evaluation = Evaluation::new(self.problem.pipeline(), self.problem.regions(), program, scope);
         for access in &program.reads {
@@ -447,7 +447,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Adds the accesses of a stage to its own Func.
-    fn touch_own(&mut self, stage: StageRef, scope: &VariableReaches, columns: &mut Columns) {
+    fn add_own_accesses(&mut self, stage: StageRef, scope: &VariableReaches, columns: &mut Columns) {
         let program = &self.problem.stage(stage).program;
         Evaluation::new(self.problem.pipeline(), self.problem.regions(), program, scope).add(
             &program.own,

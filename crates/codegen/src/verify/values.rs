@@ -159,7 +159,7 @@ impl<'a> Values<'a> {
                 fact(varies, compared.unwrap_or_else(|| interval::result(op, node.ty, &operands)))
             }
             NodeKind::Load(array) => {
-                self.touch(array, node.args[0])?;
+                self.check_bounds(array, node.args[0])?;
                 let decl = &self.kernel.arrays[array];
                 if !matches!(decl.space, Space::Global(_)) && !self.written.contains(&array) {
                     return Err(Fault::NeverWritten { array: decl.name.clone() });
@@ -225,12 +225,12 @@ impl<'a> Values<'a> {
 
     /// Checks an access whose index has a fact: at least one possible index must be in bounds. An
     /// index that may overflow counts with the range that it would have without 32-bit limits.
-    pub fn touch(&self, array: ArrayId, index: NodeId) -> Result<(), Fault> {
-        self.touch_all(array, index, 1)
+    pub fn check_bounds(&self, array: ArrayId, index: NodeId) -> Result<(), Fault> {
+        self.check_bounds_of_all(array, index, 1)
     }
 
     /// Checks an access of adjacent elements, of which the first has the index.
-    pub fn touch_all(&self, array: ArrayId, index: NodeId, count: u32) -> Result<(), Fault> {
+    pub fn check_bounds_of_all(&self, array: ArrayId, index: NodeId, count: u32) -> Result<(), Fault> {
         let decl = &self.kernel.arrays[array];
         let elements = i64::try_from(decl.elements).unwrap_or(i64::MAX);
         let unlimited = match self.kernel.exprs[index].kind {
