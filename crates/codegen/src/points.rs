@@ -6,7 +6,8 @@
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
-use warploom_lang::{FuncId, IdVec, InputId};
+use warploom_lang::IdVec;
+use warploom_schedule::Source;
 
 use crate::ir::{ArrayId, KernelId, NodeId};
 
@@ -33,15 +34,6 @@ pub struct Held {
     pub source: Source,
     /// The number of the value in the Func's tuple.
     pub value: usize,
-}
-
-/// A Func or an input.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Source {
-    /// A Func of the pipeline.
-    Func(FuncId),
-    /// An input of the pipeline.
-    Input(InputId),
 }
 
 /// An access in the text of a kernel.

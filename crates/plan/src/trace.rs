@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warploom_lang::{FuncId, Id, Range, Region, ids_in};
 use warploom_schedule::{
-    FuncSet, Item, LoopKind, Nest, NodeSet, RootItem, Schedule, Size, StageRef, ThreadTiles,
+    FuncSet, Item, LoopKind, Nest, NodeSet, RootItem, Schedule, Size, Source, StageRef, ThreadTiles,
 };
 
 use crate::axes::{NestLoops, is_pure, thread_loops};
@@ -16,7 +16,7 @@ use crate::ids::{KernelId, LoopId, NestId};
 use crate::lanes::lane_loop;
 use crate::plan::{NestPlan, Plan};
 use crate::problem::Problem;
-use crate::problem::flow::{Read, VariableReaches};
+use crate::problem::flow::VariableReaches;
 use crate::problem::program::{Columns, Evaluation};
 use crate::reach::limit::Limits;
 use crate::reach::symbol::Symbol;
@@ -33,18 +33,18 @@ pub(crate) struct Tracer<'a> {
 /// The regions of Funcs and inputs that are read.
 #[derive(Default)]
 pub(super) struct Required {
-    reads: Vec<(Read, Columns)>,
+    reads: Vec<(Source, Columns)>,
     /// The reads of idle nests, which never run: they matter only for what nothing else reads.
-    idle: Vec<(Read, Columns)>,
+    idle: Vec<(Source, Columns)>,
 }
 
 impl Required {
-    pub fn get(&self, read: Read) -> Option<&Columns> {
+    pub fn get(&self, read: Source) -> Option<&Columns> {
         let mut known = self.reads.iter().chain(&self.idle);
         known.find(|(known, _)| *known == read).map(|(_, columns)| columns)
     }
 
-    fn columns(&mut self, read: Read) -> &mut Columns {
+    fn columns(&mut self, read: Source) -> &mut Columns {
         let known = self.reads.iter().position(|(known, _)| *known == read);
         let position = known.unwrap_or_else(|| {
             self.reads.push((read, Columns::new()));
@@ -54,7 +54,7 @@ impl Required {
     }
 
     /// Removes and returns the last Func.
-    fn take_last(&mut self) -> Option<(Read, Columns)> {
+    fn take_last(&mut self) -> Option<(Source, Columns)> {
         let last = self.reads.iter().enumerate().max_by_key(|(_, (read, _))| *read)?.0;
         Some(self.reads.swap_remove(last))
     }
@@ -85,10 +85,10 @@ struct Reads {
 
 impl Reader<'_> {
     /// Where to collect the reads of a Func or input, if they count.
-    fn columns(&mut self, tracer: &Tracer<'_>, read: Read) -> Option<&mut Columns> {
+    fn columns(&mut self, tracer: &Tracer<'_>, read: Source) -> Option<&mut Columns> {
         let inside = |func: FuncId| tracer.plan.inlined.contains(func) || self.nest.registers.contains(&func);
         match read {
-            Read::Func(func) if func != self.stage.func && inside(func) => {
+            Source::Func(func) if func != self.stage.func && inside(func) => {
                 let counts = tracer.problem.func(func).leads_to(self.wanted);
                 counts.then(|| self.pending.columns(read))
             }
@@ -376,7 +376,7 @@ impl<'a> Tracer<'a> {
 
     fn nodes(&self, funcs: &[FuncId]) -> NodeSet {
         let mut nodes = NodeSet::default();
-        funcs.iter().for_each(|func| nodes.insert(self.problem.node(Read::Func(*func))));
+        funcs.iter().for_each(|func| nodes.insert(self.problem.node(Source::Func(*func))));
         nodes
     }
 
@@ -395,7 +395,7 @@ impl<'a> Tracer<'a> {
             return Reads::default();
         }
         let (mut registers, mut spreads) = (BTreeMap::new(), BTreeMap::new());
-        let own = Read::Func(stage.func);
+        let own = Source::Func(stage.func);
         let (pending, found) = (Required::default(), NodeSet::default());
         let mut reader = Reader { nest: &info.nest, stage, wanted, outside, pending, found };
         self.add_reads(stage, scope, &mut reader);
@@ -403,8 +403,8 @@ impl<'a> Tracer<'a> {
             self.add_own_accesses(stage, scope, reader.outside.columns(own));
         }
         // Producers come before their consumers, so all readers of the last one are done.
-        while let Some((Read::Func(func), mut columns)) = reader.pending.take_last() {
-            let root = self.problem.root(Read::Func(func));
+        while let Some((Source::Func(func), mut columns)) = reader.pending.take_last() {
+            let root = self.problem.root(Source::Func(func));
             let (regions, stages) =
                 (&self.problem.regions().funcs[func].stages, self.problem.func(func).stages.len());
             let mut dims = self.hull(&columns, root);
@@ -474,7 +474,7 @@ impl<'a> Tracer<'a> {
         let rvars = self.domain(info, stage);
         let mut outside = Required::default();
         self.reads(info, stage, &VariableReaches { vars, rvars }, &self.nodes(&[func]), &mut outside, None);
-        std::mem::take(outside.columns(Read::Func(func)))
+        std::mem::take(outside.columns(Source::Func(func)))
     }
 
     /// The smallest box that includes some accesses, seen from inside `loops`.
@@ -516,22 +516,22 @@ fn shares_reductions(loops: &[ThreadLoop]) -> bool {
 }
 
 /// The node that reads of an item refer to.
-pub(crate) fn read_of(item: Item) -> Read {
+pub(crate) fn read_of(item: Item) -> Source {
     match item {
-        Item::Stage(stage) => Read::Func(stage.func),
-        Item::Input(input) => Read::Input(input),
+        Item::Stage(stage) => Source::Func(stage.func),
+        Item::Input(input) => Source::Input(input),
     }
 }
 
 /// Whether the source of a read is inside the nest's kernel and, for an input, is copied before the
 /// nest.
-pub(crate) fn lives_before(plan: &Plan, id: NestId, read: Read) -> bool {
+pub(crate) fn lives_before(plan: &Plan, id: NestId, read: Source) -> bool {
     let nest = &plan.nests[id];
     ids_in(&plan.kernels[nest.kernel].nests).any(|other| {
         let info = &plan.nests[other];
         match read {
-            Read::Func(func) => info.computes(func) && !plan.is_own(info),
-            Read::Input(input) => {
+            Source::Func(func) => info.computes(func) && !plan.is_own(info),
+            Source::Input(input) => {
                 info.nest.item == Item::Input(input) && other < id && info.path.parent().encloses(&nest.path)
             }
         }

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use warploom_lang::{FuncId, IdVec, Range};
 use warploom_plan::Problem;
 use warploom_schedule::{
-    Dag, FuncSet, Item, LoopKind, Nest, NodeId, NodeSet, ReductionTile, RootItem, Schedule, Size, Source,
-    StageId, StageRef, Tile,
+    Dag, FuncSet, Item, LoopKind, Nest, NodeId, NodeSet, ReductionTile, RootItem, Schedule, Size, StageId,
+    StageRef, Tile,
 };
 
 use crate::kernels::{Tiling, tilings};
@@ -175,10 +175,7 @@ impl<'a> SearchSpace<'a> {
     }
 
     pub fn func_of(&self, node: NodeId) -> Option<FuncId> {
-        match self.dag.nodes()[node].source {
-            Source::Func(func) => Some(func),
-            Source::Input(_) => None,
-        }
+        self.dag.nodes()[node].source.func()
     }
 
     /// Whether the search must not change the kernel of a stage, except for adding other Funcs to

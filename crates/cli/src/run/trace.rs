@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use warploom::codegen::build::{BuildError, build_with_points};
 use warploom::codegen::ir::{Program, Space};
-use warploom::codegen::points::{Held, Points, Source as Of};
+use warploom::codegen::points::{Held, Points};
 use warploom::interp::buffer::Buffer;
 use warploom::lang::{Id, Pipeline, Region, Value, dispatch, ir};
 use warploom::plan::{Planned, Problem};
+use warploom::schedule::Source as Of;
 use warploom::target::Device;
 use warploom::tune::workload::Workload;
 use warploom_report::{Fact, Picture, PictureKind, TouchKind, Trace, TraceKernel, TraceStep};

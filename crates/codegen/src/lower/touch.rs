@@ -1,11 +1,12 @@
 //! Records the points that accesses touch, for tools that request them.
 
 use warploom_lang::IdVec;
+use warploom_schedule::Source;
 
 use crate::ir::{Array, ArrayId, BufferId, Kernel, KernelId, NodeId, Role, Space, Stmt};
 use crate::lower::context::Context;
 use crate::lower::state::{Kept, KernelLowering, Read, Stored};
-use crate::points::{AccessPoint, Held, KernelPoints, Key, Points, Source};
+use crate::points::{AccessPoint, Held, KernelPoints, Key, Points};
 
 /// The kernels lowered so far, with their points if requested.
 #[derive(Default)]

@@ -12,22 +12,6 @@ pub(crate) struct VariableReaches {
     pub rvars: Vec<Reach>,
 }
 
-/// A Func or input that is read.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) enum Read {
-    Func(FuncId),
-    Input(InputId),
-}
-
-impl Read {
-    pub fn func(self) -> Option<FuncId> {
-        match self {
-            Read::Func(func) => Some(func),
-            Read::Input(_) => None,
-        }
-    }
-}
-
 /// Spans of a stage's variables, and the facts of a realisation.
 pub(crate) struct Spans<'a> {
     pub facts: &'a Facts,

@@ -10,9 +10,9 @@ use warploom_lang::dynamic::{DynamicRegions, Formula};
 use warploom_lang::ir::NodeKind;
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{ExprId, Pipeline, Range, Regions};
-use warploom_schedule::StageRef;
+use warploom_schedule::{Source, StageRef};
 
-use crate::problem::flow::{Read, Spans, VariableReaches};
+use crate::problem::flow::{Spans, VariableReaches};
 use crate::reach::limit::Limit;
 use crate::reach::{Reach, Symbols};
 
@@ -30,7 +30,7 @@ pub(crate) struct Program {
 /// All accesses to one Func or input.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    pub read: Read,
+    pub read: Source,
     /// The distinct indices along each dimension.
     columns: Vec<Vec<IndexSum>>,
 }
@@ -90,7 +90,7 @@ impl Program {
         let analysis = Analysis::new(exprs, &spans, decl.roots());
         let mut compiler =
             Compiler { pipeline, analysis: &analysis, sizes, forms: Vec::new(), known: AHashMap::new() };
-        let mut own = Access { read: Read::Func(stage.func), columns: Vec::new() };
+        let mut own = Access { read: Source::Func(stage.func), columns: Vec::new() };
         let mut reads: Vec<Access> = Vec::new();
         let moves = |d: usize| !decl.is_pure(exprs, d);
         compiler.access(&mut own, &decl.indices, moves);
@@ -100,8 +100,8 @@ impl Program {
                     compiler.access(&mut own, &node.args, moves);
                     continue;
                 }
-                NodeKind::Call(func, _) => Read::Func(func),
-                NodeKind::Load(input) => Read::Input(input),
+                NodeKind::Call(func, _) => Source::Func(func),
+                NodeKind::Load(input) => Source::Input(input),
                 _ => continue,
             };
             let position = reads.iter().position(|access| access.read == read).unwrap_or_else(|| {
