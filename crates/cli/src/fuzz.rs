@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::Build;
 use warploom::fuzz::{
-    Case, Checker, Failure, Found, Kind, Options, Run, Scheduler, Seen, Verdict, fuzz as run,
+    Case, Checker, Failure, FailureKind, Found, Options, Run, Scheduler, Seen, Verdict, fuzz as run,
     random_schedules, reduce,
 };
 use warploom::randpipe::{self, Scale};
@@ -272,7 +272,7 @@ impl Fuzzing<'_> {
         };
         let funcs = case.pipeline.funcs().len();
         let time = self.arguments.reduce;
-        let searched = self.searcher.filter(|_| failure.kind() == Kind::Panic);
+        let searched = self.searcher.filter(|_| failure.kind() == FailureKind::Panic);
         let reduced = reduce(case, failure, &|case| self.check_again(case, searched), time);
         let name = format!("{}-{schedule_seed:016x}.json", reduced.failure.kind());
         let file = self.arguments.output.join(name);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use warploom::cost::{Analytic, Chosen, CostModel, Network, Weights, WeightsError};
+use warploom::cost::{Analytic, ChosenModel, CostModel, Network, Weights, WeightsError};
 use warploom::lang::files;
 use warploom::model_for;
 use warploom::target::Device;
@@ -24,12 +24,12 @@ pub(crate) struct Model {
 impl Model {
     /// Loads the model for a device. Warnings about it go to standard error.
     pub(crate) fn load(&self, device: &Device) -> Result<Box<dyn CostModel + Send>, Error> {
-        let Chosen { model, warning } = match self.model.as_deref() {
+        let ChosenModel { model, warning } = match self.model.as_deref() {
             Some(ANALYTIC) => return Ok(Box::new(Analytic::new(device))),
             Some(file) => {
                 let weights = read(Path::new(file))?;
                 let warning = weights.check_device(device).err();
-                Chosen { model: Box::new(Network::new(&weights, device)), warning }
+                ChosenModel { model: Box::new(Network::new(&weights, device)), warning }
             }
             None => model_for(device),
         };

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use warploom::cost::Range;
+use warploom::cost::TimeRange;
 use warploom::lang::{Region, Type, visible};
 use warploom::records;
 
@@ -54,7 +54,7 @@ pub(crate) fn percent(share: f64) -> String {
 pub(crate) const BRACKETS: &str = "\nIn brackets: where the measured time lies for nine of ten pipelines.\n";
 
 /// The range of a predicted time in words, as in `16 to 31 for nine of ten pipelines`.
-pub(crate) fn range(range: Option<Range>) -> String {
+pub(crate) fn range(range: Option<TimeRange>) -> String {
     match range {
         Some(range) => format!("{} for nine of ten pipelines", from_to(range)),
         None => "range unknown".to_owned(),
@@ -62,7 +62,7 @@ pub(crate) fn range(range: Option<Range>) -> String {
 }
 
 /// A predicted time for a cell of a table, as in `19.2 (16 to 31)`.
-pub(crate) fn with_range(predicted_us: f64, range: Option<Range>) -> String {
+pub(crate) fn with_range(predicted_us: f64, range: Option<TimeRange>) -> String {
     match range {
         Some(range) => format!("{predicted_us:.1} ({})", from_to(range)),
         None => format!("{predicted_us:.1}"),
@@ -70,7 +70,7 @@ pub(crate) fn with_range(predicted_us: f64, range: Option<Range>) -> String {
 }
 
 /// The ends of a range, as in `16 to 31`: it is too uncertain for more digits.
-fn from_to(Range { low_us, high_us }: Range) -> String {
+fn from_to(TimeRange { low_us, high_us }: TimeRange) -> String {
     let rough = |us: f64| if us < 10.0 { format!("{us:.1}") } else { format!("{us:.0}") };
     format!("{} to {}", rough(low_us), rough(high_us))
 }
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn ranges_are_rough() {
-        let known = Some(Range { low_us: 9.64, high_us: 31.4 });
+        let known = Some(TimeRange { low_us: 9.64, high_us: 31.4 });
         assert_eq!(range(known), "9.6 to 31 for nine of ten pipelines");
         assert_eq!([with_range(19.23, known), with_range(19.23, None)], ["19.2 (9.6 to 31)", "19.2"]);
         assert_eq!(range(None), "range unknown");

@@ -43,15 +43,15 @@ pub(crate) struct Local {
     pub types: Vec<Type>,
 }
 
-/// Steps that are followed by a result.
+/// Statements that are followed by a result.
 #[derive(Debug)]
 pub(crate) struct Block {
-    pub steps: Vec<Step>,
+    pub statements: Vec<Statement>,
     pub value: Expr,
 }
 
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum Statement {
     /// Binds a local, or the elements of a tuple to several.
     Let(Vec<usize>, Expr),
     /// Ends the function with the block's value where a condition holds.
@@ -62,11 +62,11 @@ pub(crate) enum Step {
 #[derive(Clone, Debug)]
 pub(crate) struct Expr {
     pub types: Vec<Type>,
-    pub kind: Kind,
+    pub kind: ExprKind,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ExprKind {
     /// An operation of the language.
     Op(Op, Vec<Expr>),
     /// The upper half of a product of two `u64`.
@@ -87,7 +87,7 @@ impl Expr {
     /// Its value, if it is a constant.
     pub fn constant(&self) -> Option<Value> {
         match self.kind {
-            Kind::Op(Op::Const(value), _) => Some(value),
+            ExprKind::Op(Op::Const(value), _) => Some(value),
             _ => None,
         }
     }

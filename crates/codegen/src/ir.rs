@@ -81,7 +81,7 @@ use warploom_lang::{IdVec, InputId, ParamId, Region, TableId, Type};
 
 pub use array::{Array, LaunchLength, SHARED_UNIT, SharedPlace, Space};
 pub use atomic::AtomicOp;
-pub use origin::{Origin, Place};
+pub use origin::{Origin, PlanPart};
 pub use stmt::{Access, AccessKind, Binding, Effects, Reach, Stmt, every_stmt};
 pub use warploom_target::{VECTOR_BYTES, WARP};
 

@@ -6,7 +6,8 @@
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
-use warploom_lang::{FuncId, IdVec, InputId};
+use warploom_lang::IdVec;
+use warploom_schedule::Source;
 
 use crate::ir::{ArrayId, KernelId, NodeId};
 
@@ -22,8 +23,8 @@ pub struct Points {
 pub struct KernelPoints {
     /// The contents of each array; `None` if it is neither a Func nor an input.
     pub arrays: IdVec<ArrayId, Option<Held>>,
-    accesses: AHashMap<Key, Vec<Place>>,
-    vectors: AHashMap<Key, Vec<Vec<Place>>>,
+    accesses: AHashMap<Key, Vec<AccessPoint>>,
+    vectors: AHashMap<Key, Vec<Vec<AccessPoint>>>,
 }
 
 /// One value of a Func, or an input, which an array holds in whole or in part.
@@ -33,15 +34,6 @@ pub struct Held {
     pub source: Source,
     /// The number of the value in the Func's tuple.
     pub value: usize,
-}
-
-/// A Func or an input.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Source {
-    /// A Func of the pipeline.
-    Func(FuncId),
-    /// An input of the pipeline.
-    Input(InputId),
 }
 
 /// An access in the text of a kernel.
@@ -57,7 +49,7 @@ pub struct Key {
 
 /// A point that an access touches.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct AccessPoint {
     /// The coordinates, as nodes of the kernel's expressions.
     pub at: SmallVec<[NodeId; 4]>,
     /// The stage of the Func that the access belongs to, if it is a write.
@@ -67,18 +59,18 @@ pub struct Place {
 impl KernelPoints {
     /// The points of an access. Equal text can stand for different points under different variables: the
     /// first place whose variables are all bound is the right one.
-    pub fn places(&self, key: Key) -> &[Place] {
+    pub fn places(&self, key: Key) -> &[AccessPoint] {
         self.accesses.get(&key).map_or(&[], Vec::as_slice)
     }
 
     /// The points of a copy of several elements, one per element, by its first index; `value` of a write is the index that
     /// it reads. As for other accesses, the first list whose variables are all bound is the right one.
-    pub fn vectors(&self, key: Key) -> &[Vec<Place>] {
+    pub fn vectors(&self, key: Key) -> &[Vec<AccessPoint>] {
         self.vectors.get(&key).map_or(&[], Vec::as_slice)
     }
 
     /// Adds the places of a copy of several elements, unless they are known.
-    pub(crate) fn add_vector(&mut self, key: Key, places: Vec<Place>) {
+    pub(crate) fn add_vector(&mut self, key: Key, places: Vec<AccessPoint>) {
         let all = self.vectors.entry(key).or_default();
         if !all.contains(&places) {
             all.push(places);
@@ -86,7 +78,7 @@ impl KernelPoints {
     }
 
     /// Adds a place of an access, unless it is known.
-    pub(crate) fn add(&mut self, key: Key, place: Place) {
+    pub(crate) fn add(&mut self, key: Key, place: AccessPoint) {
         let places = self.accesses.entry(key).or_default();
         if !places.contains(&place) {
             places.push(place);

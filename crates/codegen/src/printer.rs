@@ -13,7 +13,9 @@ use warploom_lang::{Id, Value};
 use warploom_target::program as target;
 
 use crate::instance::{InstanceError, Strides};
-use crate::ir::{BufferId, Kernel, KernelId, Launch, Place, Program, Role, Space, VECTOR_BYTES, every_stmt};
+use crate::ir::{
+    BufferId, Kernel, KernelId, Launch, PlanPart, Program, Role, Space, VECTOR_BYTES, every_stmt,
+};
 
 pub use usage::Usage;
 
@@ -117,7 +119,7 @@ pub struct LineOrigin {
     /// The kernel that the line is in; `None` outside of kernels.
     pub kernel: Option<KernelId>,
     /// The part of the plan that the line belongs to; `None` for declarations, and if the origin is not known.
-    pub place: Option<Place>,
+    pub place: Option<PlanPart>,
     /// The array that the outermost statements around the line write, if they write only one.
     pub array: Option<String>,
 }
@@ -193,11 +195,11 @@ fn arguments(program: &Program, kernel: &Kernel) -> Vec<usize> {
     kernel.arrays.values().filter_map(|array| buffer(array.space)).collect()
 }
 
-fn step(launch: &Launch) -> target::Step {
+fn step(launch: &Launch) -> target::LaunchStep {
     match launch {
-        Launch::Kernel(kernel) => target::Step::Launch(kernel.index()),
+        Launch::Kernel(kernel) => target::LaunchStep::Launch(kernel.index()),
         Launch::Loop { count, body, .. } => {
-            target::Step::Loop { count: *count, body: body.iter().map(step).collect() }
+            target::LaunchStep::Loop { count: *count, body: body.iter().map(step).collect() }
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::ir::{
     Array, ArrayId, AtomicOp, Launch, NodeId, NodeKind, Program, Role, Space, Stmt, VarId, WARP, every_stmt,
 };
 use atomics::Atomics;
-pub use error::{Fault, Missing, Step, StmtPath, VerifyError};
+pub use error::{Fault, Missing, StmtIndex, StmtPath, VerifyError};
 use nodes::Tables;
 use values::{Fact, Values, Varies};
 
@@ -33,7 +33,7 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
         tables.check().map_err(|fault| VerifyError::Kernel { kernel: name(), fault })?;
         let (values, atomics) = (Values::new(kernel, &around), Atomics::of(kernel));
         let mut verifier = Verifier { tables, values, atomics, path: Vec::new() };
-        if let Err(fault) = verifier.list(&kernel.body, Step::Body, Varies::Nowhere) {
+        if let Err(fault) = verifier.list(&kernel.body, StmtIndex::Body, Varies::Nowhere) {
             return Err(VerifyError::Statement { kernel: name(), at: StmtPath(verifier.path), fault });
         }
     }
@@ -56,12 +56,12 @@ struct Verifier<'a> {
     values: Values<'a>,
     atomics: Option<Atomics<'a>>,
     /// The path to the current statement.
-    path: Vec<Step>,
+    path: Vec<StmtIndex>,
 }
 
 impl Verifier<'_> {
     /// Checks a list of statements. `flow` says between which threads of the block control flow may have diverged.
-    fn list(&mut self, body: &[Stmt], step: fn(usize) -> Step, flow: Varies) -> Result<(), Fault> {
+    fn list(&mut self, body: &[Stmt], step: fn(usize) -> StmtIndex, flow: Varies) -> Result<(), Fault> {
         let mark = self.values.enter();
         for (position, stmt) in body.iter().enumerate() {
             self.path.push(step(position));
@@ -98,17 +98,17 @@ impl Verifier<'_> {
             Stmt::For { var, count, body, .. } => return self.repeat(*var, *count, body, flow),
             Stmt::If { condition, body, otherwise } => {
                 let fact = self.condition(*condition)?;
-                self.touch(stmt)?;
+                self.note_atomics(stmt)?;
                 return self.branch(fact, [body, otherwise], flow);
             }
             Stmt::Barrier if !uniform => return Err(Fault::DivergentBarrier),
             Stmt::Barrier => self.atomics.iter_mut().for_each(Atomics::barrier),
         }
-        self.touch(stmt)
+        self.note_atomics(stmt)
     }
 
-    fn touch(&mut self, stmt: &Stmt) -> Result<(), Fault> {
-        self.atomics.as_mut().map_or(Ok(()), |atomics| atomics.touch(stmt))
+    fn note_atomics(&mut self, stmt: &Stmt) -> Result<(), Fault> {
+        self.atomics.as_mut().map_or(Ok(()), |atomics| atomics.note(stmt))
     }
 
     fn value(&mut self, id: NodeId) -> Result<Fact, Fault> {
@@ -120,7 +120,7 @@ impl Verifier<'_> {
         self.value(value)?;
         self.tables.access(array, self.tables.kernel.exprs[value].ty, index)?;
         self.values.fact(index)?;
-        self.values.touch(array, index)?;
+        self.values.check_bounds(array, index)?;
         let decl = &self.tables.kernel.arrays[array];
         match decl.space {
             Space::Global(buffer) if self.tables.program.buffers[buffer].role.is_constant() => {
@@ -183,10 +183,10 @@ impl Verifier<'_> {
         if count == 0 || i32::try_from(count).is_err() {
             return Err(Fault::LoopCount { var: self.tables.kernel.vars[var].clone(), count });
         }
-        self.list(body, Step::Body, flow)?;
+        self.list(body, StmtIndex::Body, flow)?;
         if self.atomics.is_some() && count > 1 {
             // Check the body twice: the end of an iteration is followed by the start of the next.
-            self.list(body, Step::Body, flow)?;
+            self.list(body, StmtIndex::Body, flow)?;
         }
         self.values.leave(mark);
         Ok(())
@@ -205,7 +205,8 @@ impl Verifier<'_> {
         let Fact { varies, range, .. } = condition;
         let before = self.atomics.clone();
         let never = [range.max < 1, range.min > 0];
-        for ((list, never), step) in lists.into_iter().zip(never).zip([Step::Body, Step::Otherwise]) {
+        for ((list, never), step) in lists.into_iter().zip(never).zip([StmtIndex::Body, StmtIndex::Otherwise])
+        {
             // If the condition diverges within the block, the two lists run concurrently. If it differs only between
             // blocks, they run concurrently for buffers.
             let start = match (&before, &self.atomics) {

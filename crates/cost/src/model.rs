@@ -9,7 +9,7 @@ use warploom_target::Device;
 use crate::analytic::Analytic;
 use crate::kernel::{KernelFeatures, NewDecisions};
 use crate::network::{Network, Weights, WeightsError};
-use crate::range::Range;
+use crate::range::TimeRange;
 
 /// Predicts the run times of kernels.
 ///
@@ -31,7 +31,7 @@ pub trait CostModel: Sync {
 
     /// The times between which the measured time of a schedule lies for nine of ten pipelines, if the search picked the
     /// schedule by this predicted time. `None` if the errors of the model on the device are not known.
-    fn range(&self, predicted_us: f64) -> Option<Range> {
+    fn range(&self, predicted_us: f64) -> Option<TimeRange> {
         let _ = predicted_us;
         None
     }
@@ -102,7 +102,7 @@ impl fmt::Display for Basis {
 }
 
 /// The cost model that was chosen for a device, with a warning for the user.
-pub struct Chosen {
+pub struct ChosenModel {
     /// The learned model, or the analytic one if the weights cannot be used.
     pub model: Box<dyn CostModel + Send>,
     /// Why the given weights are not used, or that they were trained for another device.
@@ -114,14 +114,14 @@ pub struct Chosen {
 ///
 /// Weights of another device are used too, with a warning: they correct the analytic model, which is
 /// that of this device.
-pub fn choose(weights: Option<&[u8]>, device: &Device) -> Chosen {
+pub fn choose(weights: Option<&[u8]>, device: &Device) -> ChosenModel {
     match weights.map(Weights::from_bytes) {
-        Some(Ok(weights)) => Chosen {
+        Some(Ok(weights)) => ChosenModel {
             model: Box::new(Network::new(&weights, device)),
             warning: weights.check_device(device).err(),
         },
-        Some(Err(refused)) => Chosen { model: Box::new(Analytic::new(device)), warning: Some(refused) },
-        None => Chosen { model: Box::new(Analytic::new(device)), warning: None },
+        Some(Err(refused)) => ChosenModel { model: Box::new(Analytic::new(device)), warning: Some(refused) },
+        None => ChosenModel { model: Box::new(Analytic::new(device)), warning: None },
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let (h200, v100) = (Device::preset("h200").unwrap(), Device::preset("v100").unwrap());
         let trained = Weights::random(1).trained_on(&h200, "").to_bytes();
         let choice = |weights: Option<&[u8]>, device: &Device| {
-            let Chosen { model, warning } = choose(weights, device);
+            let ChosenModel { model, warning } = choose(weights, device);
             (model.name().to_owned(), warning)
         };
         assert_eq!(choice(None, &h200), ("analytic".into(), None));
@@ -177,7 +177,7 @@ mod tests {
         let weights = Weights::random(1).trained_on(&h200, "");
         let known = weights.clone().with_ranges(Ranges::fit(&picks, &[]).unwrap());
         let range = |weights: Option<&[u8]>, device: &Device| choose(weights, device).model.range(10.0);
-        let expected = Range { low_us: 20.0, high_us: 20.0 };
+        let expected = TimeRange { low_us: 20.0, high_us: 20.0 };
         assert_eq!(range(Some(&known.to_bytes()), &h200), Some(expected));
         assert_eq!(range(Some(&known.to_bytes()), &v100), None);
         assert_eq!(range(Some(&weights.to_bytes()), &h200), None);

@@ -35,7 +35,7 @@ pub use weights::{Weights, WeightsError};
 use crate::analytic::Analytic;
 use crate::kernel::{KernelFeatures, NewDecisions};
 use crate::model::{CostModel, Term, Terms};
-use crate::range::{Range, Ranges};
+use crate::range::{Ranges, TimeRange};
 use elementary::{exp, ln, tanh};
 use inputs::{KERNEL_INPUTS, PARTS, ROW_INPUTS, SMS, shares};
 use weights::{HIDDEN, ROW_CHANNELS};
@@ -200,7 +200,7 @@ impl CostModel for Network {
         }
     }
 
-    fn range(&self, predicted_us: f64) -> Option<Range> {
+    fn range(&self, predicted_us: f64) -> Option<TimeRange> {
         self.ranges.as_ref()?.of(predicted_us)
     }
 

@@ -11,7 +11,7 @@ const LARGEST: f64 = 1e3;
 
 /// The times between which the measured time lies for nine of ten pipelines, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Range {
+pub struct TimeRange {
     /// One in twenty measured times is shorter.
     pub low_us: f64,
     /// One in twenty measured times is longer.
@@ -77,11 +77,11 @@ impl Ranges {
     }
 
     /// The range of a predicted time; `None` if no pipeline as short or as long was measured.
-    pub fn of(&self, predicted_us: f64) -> Option<Range> {
+    pub fn of(&self, predicted_us: f64) -> Option<TimeRange> {
         let (shortest, longest) = self.known_us;
         let known = (shortest..=longest).contains(&predicted_us);
         let band = self.bands.iter().find(|band| known && predicted_us < band.below_us)?;
-        Some(Range { low_us: predicted_us * band.low, high_us: predicted_us * band.high })
+        Some(TimeRange { low_us: predicted_us * band.low, high_us: predicted_us * band.high })
     }
 
     /// The shortest and the longest predicted time that has a range, in microseconds.
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn nine_of_ten_lie_inside() {
         let ranges = Ranges::fit(&pairs(40.0, 1.0, 2.0), &[]).expect("there are enough");
-        let Range { low_us, high_us } = ranges.of(40.0).expect("it is known");
+        let TimeRange { low_us, high_us } = ranges.of(40.0).expect("it is known");
         assert!((low_us - 41.64).abs() < 1e-9 && (high_us - 78.36).abs() < 1e-9, "{low_us} {high_us}");
         let even = |number: i32| 40.0 + 40.0 * f64::from(number) / 1000.0;
         let inside = (0..1000).filter(|number| (low_us..high_us).contains(&even(*number))).count();

@@ -36,7 +36,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use warploom_tune::records::{Place, Records, RecordsError};
+use warploom_tune::records::{Records, RecordsError, RecordsPlace};
 
 use address::Address;
 use farm_file::FarmFile;
@@ -50,7 +50,7 @@ const MOST: u64 = 1 << 20;
 /// If it is a URL or a farm file that cannot be used.
 pub fn address_of(place: &Path) -> Result<Option<Address>, RecordsError> {
     let refused =
-        |shown: String, message: String| RecordsError::Server { place: Place::Server(shown), message };
+        |shown: String, message: String| RecordsError::Server { place: RecordsPlace::Server(shown), message };
     if let Some(scheme) = Records::of_server(place) {
         // The rest may contain a password.
         let shown = || format!("{scheme}...");

@@ -21,7 +21,7 @@ pub mod runs;
 pub mod workers;
 
 use serde::Serialize;
-use warploom_tune::records::{Change, Place, RecordsError, Row, Store, Unreadable, Value};
+use warploom_tune::records::{Change, RecordsError, RecordsPlace, Row, Store, Unreadable, Value};
 
 use crate::address::Address;
 use crate::store::Postgres;
@@ -45,7 +45,7 @@ impl Queue {
     }
 
     /// Its place.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &RecordsPlace {
         self.store.place()
     }
 
@@ -100,7 +100,7 @@ fn all<T>(
 }
 
 fn readable<T>(
-    place: &Place,
+    place: &RecordsPlace,
     rows: &[Row],
     read: impl Fn(&Row) -> Result<T, Unreadable>,
 ) -> Result<Vec<T>, RecordsError> {

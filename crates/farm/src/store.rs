@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, GenericClient, Statement};
-use warploom_tune::records::{Change, Place, Records, RecordsError, Row, Store, Value, Work};
+use warploom_tune::records::{Change, Records, RecordsError, RecordsPlace, Row, Store, Value, Work};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::address::Address;
@@ -51,7 +51,7 @@ pub fn open_existing(address: &Address) -> Result<Records, RecordsError> {
 #[derive(Debug)]
 pub struct Postgres {
     address: Address,
-    place: Place,
+    place: RecordsPlace,
     session: RefCell<Session>,
 }
 
@@ -97,7 +97,7 @@ impl Postgres {
     }
 
     fn connect(address: &Address, prepare: Prepare) -> Result<Postgres, RecordsError> {
-        let place = Place::Server(address.to_string());
+        let place = RecordsPlace::Server(address.to_string());
         let until = Instant::now() + PATIENCE;
         // An unreachable server may be a mistake in the address, so the first attempt does not wait.
         let mut client = connect::connect(address).map_err(|error| refused(&place, &error))?;
@@ -163,7 +163,7 @@ fn connected(address: &Address, until: Instant) -> Result<Client, Fault> {
 }
 
 impl Store for Postgres {
-    fn place(&self) -> &Place {
+    fn place(&self) -> &RecordsPlace {
         &self.place
     }
 
@@ -216,12 +216,12 @@ impl std::fmt::Debug for Session {
 }
 
 /// Makes or upgrades tables.
-type Prepare = fn(&mut Client, &Place, &str) -> Result<(), Fault>;
+type Prepare = fn(&mut Client, &RecordsPlace, &str) -> Result<(), Fault>;
 
 impl Session {
     fn over(
         mut client: Client,
-        place: &Place,
+        place: &RecordsPlace,
         address: &Address,
         prepare: Prepare,
     ) -> Result<Session, Fault> {
@@ -276,7 +276,7 @@ impl Fault {
         error.is_closed() || error.code().is_some_and(|code| passing.contains(code))
     }
 
-    fn into_error(self, place: &Place) -> RecordsError {
+    fn into_error(self, place: &RecordsPlace) -> RecordsError {
         let error = match self {
             Fault::Own(error) => return error,
             Fault::Connect(error) => return refused(place, &error),
@@ -291,14 +291,14 @@ impl Fault {
     }
 }
 
-fn refused(place: &Place, error: &ConnectError) -> RecordsError {
+fn refused(place: &RecordsPlace, error: &ConnectError) -> RecordsError {
     RecordsError::Server { place: place.clone(), message: error.to_string() }
 }
 
 struct PostgresChange<'a> {
     transaction: postgres::Transaction<'a>,
     statements: &'a mut HashMap<String, Statement>,
-    place: &'a Place,
+    place: &'a RecordsPlace,
     holder: i32,
     class: i32,
     /// The first failure; the transaction cannot continue after it.
@@ -321,7 +321,7 @@ impl PostgresChange<'_> {
 }
 
 impl Change for PostgresChange<'_> {
-    fn place(&self) -> &Place {
+    fn place(&self) -> &RecordsPlace {
         self.place
     }
 

@@ -90,7 +90,7 @@ pub enum Failure {
 
 /// The kinds of [`Failure`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Kind {
+pub enum FailureKind {
     /// [`Failure::Illegal`].
     Illegal,
     /// [`Failure::Unlowered`].
@@ -113,25 +113,25 @@ pub enum Kind {
     Panic,
 }
 
-impl Kind {
+impl FailureKind {
     /// The name used in files and tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Illegal => "illegal",
-            Kind::Unlowered => "unlowered",
-            Kind::Malformed => "malformed",
-            Kind::Fault => "fault",
-            Kind::Wrong => "wrong",
-            Kind::Rewritten => "rewritten",
-            Kind::Numeric => "numeric",
-            Kind::Reference => "reference",
-            Kind::Device => "device",
-            Kind::Panic => "panic",
+            FailureKind::Illegal => "illegal",
+            FailureKind::Unlowered => "unlowered",
+            FailureKind::Malformed => "malformed",
+            FailureKind::Fault => "fault",
+            FailureKind::Wrong => "wrong",
+            FailureKind::Rewritten => "rewritten",
+            FailureKind::Numeric => "numeric",
+            FailureKind::Reference => "reference",
+            FailureKind::Device => "device",
+            FailureKind::Panic => "panic",
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -149,18 +149,18 @@ impl From<BuildError> for Failure {
 
 impl Failure {
     /// The kind of this failure, without its details.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> FailureKind {
         match self {
-            Failure::Illegal(_) => Kind::Illegal,
-            Failure::Unlowered(_) => Kind::Unlowered,
-            Failure::Malformed(_) => Kind::Malformed,
-            Failure::Fault(_) => Kind::Fault,
-            Failure::Wrong(_) => Kind::Wrong,
-            Failure::Rewritten(_) => Kind::Rewritten,
-            Failure::Numeric(_) => Kind::Numeric,
-            Failure::Reference(_) => Kind::Reference,
-            Failure::Device(_) => Kind::Device,
-            Failure::Panic(_) => Kind::Panic,
+            Failure::Illegal(_) => FailureKind::Illegal,
+            Failure::Unlowered(_) => FailureKind::Unlowered,
+            Failure::Malformed(_) => FailureKind::Malformed,
+            Failure::Fault(_) => FailureKind::Fault,
+            Failure::Wrong(_) => FailureKind::Wrong,
+            Failure::Rewritten(_) => FailureKind::Rewritten,
+            Failure::Numeric(_) => FailureKind::Numeric,
+            Failure::Reference(_) => FailureKind::Reference,
+            Failure::Device(_) => FailureKind::Device,
+            Failure::Panic(_) => FailureKind::Panic,
         }
     }
 

@@ -11,7 +11,7 @@ use warploom_schedule::Schedule;
 use warploom_target::Device;
 
 use crate::case::Case;
-use crate::check::{Failure, Kind, Verdict};
+use crate::check::{Failure, FailureKind, Verdict};
 use crate::data::mixed;
 use crate::panics::catch;
 use crate::skip::{Reason, Skip};
@@ -154,7 +154,7 @@ pub struct Summary {
 
 impl Summary {
     /// Number of failures per kind; kinds without failures are absent.
-    pub fn kinds(&self) -> BTreeMap<Kind, usize> {
+    pub fn kinds(&self) -> BTreeMap<FailureKind, usize> {
         let mut kinds = BTreeMap::new();
         for found in &self.failures {
             *kinds.entry(found.failure.kind()).or_insert(0) += 1;

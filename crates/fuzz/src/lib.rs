@@ -77,7 +77,7 @@ mod reduce;
 mod skip;
 
 pub use case::Case;
-pub use check::{Difference, Failure, Kind, Run, Verdict};
+pub use check::{Difference, Failure, FailureKind, Run, Verdict};
 pub use driver::{Checker, Found, Options, Progress, Scheduler, Skipped, Summary, fuzz, random_schedules};
 pub use file::{CaseError, ContentError, Seen};
 pub use mutants::{Fate, FoundKernel, Mutant, Mutated, MutatedKernel, Mutation, Survival, mutate};

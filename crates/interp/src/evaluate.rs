@@ -10,7 +10,7 @@ use warploom_lang::{
 };
 
 use crate::buffer::{Buffer, BufferError};
-use crate::machine::{Source, Sources};
+use crate::machine::{SourceArray, Sources};
 use crate::memory;
 use crate::perturb::Noise;
 use crate::program::Constants;
@@ -261,12 +261,12 @@ impl<'a> Funcs<'a> {
     }
 
     fn sources<'b>(&'b self, inputs: &[&'b Buffer]) -> Sources<'b> {
-        let source = |buffer: &'b Buffer| Source {
+        let source = |buffer: &'b Buffer| SourceArray {
             layout: Layout::new(buffer.region(), buffer.order()),
             values: vec![Samples::of(buffer.data())],
         };
         let funcs = self.stored.values().map(|stored| {
-            stored.as_ref().map(|storage| Source {
+            stored.as_ref().map(|storage| SourceArray {
                 layout: storage.layout.clone(),
                 values: storage.values.iter().map(|buffer| Samples::of(buffer.data())).collect(),
             })

@@ -40,7 +40,7 @@ pub enum Row<'a> {
 }
 
 /// An operand with patterns of one width.
-enum Source<'a, W> {
+enum Operand<'a, W> {
     Uniform(W),
     Varying(&'a [W]),
 }
@@ -84,10 +84,10 @@ impl Lane for u64 {
 }
 
 #[inline]
-fn source<W: Lane>(lanes: Lanes<'_>) -> Source<'_, W> {
+fn source<W: Lane>(lanes: Lanes<'_>) -> Operand<'_, W> {
     match (lanes, W::varying(lanes)) {
-        (_, Some(lanes)) => Source::Varying(lanes),
-        (Lanes::Uniform(bits), None) => Source::Uniform(W::narrow(bits)),
+        (_, Some(lanes)) => Operand::Varying(lanes),
+        (Lanes::Uniform(bits), None) => Operand::Uniform(W::narrow(bits)),
         _ => unreachable!("an operand has the width of its type"),
     }
 }
@@ -127,8 +127,8 @@ where
 {
     let row = R::Bits::row(row);
     match source::<A::Bits>(a) {
-        Source::Uniform(a) => row.fill(f(A::from_bits(a)).to_bits()),
-        Source::Varying(a) => {
+        Operand::Uniform(a) => row.fill(f(A::from_bits(a)).to_bits()),
+        Operand::Varying(a) => {
             for (to, a) in row.iter_mut().zip(a) {
                 *to = f(A::from_bits(*a)).to_bits();
             }
@@ -144,43 +144,43 @@ where
 {
     let row = R::Bits::row(row);
     match (source::<A::Bits>(a), source::<A::Bits>(b)) {
-        (Source::Varying(a), Source::Varying(b)) => {
+        (Operand::Varying(a), Operand::Varying(b)) => {
             for ((to, a), b) in row.iter_mut().zip(a).zip(b) {
                 *to = f(A::from_bits(*a), A::from_bits(*b)).to_bits();
             }
         }
-        (Source::Varying(a), Source::Uniform(b)) => {
+        (Operand::Varying(a), Operand::Uniform(b)) => {
             let b = A::from_bits(b);
             for (to, a) in row.iter_mut().zip(a) {
                 *to = f(A::from_bits(*a), b).to_bits();
             }
         }
-        (Source::Uniform(a), Source::Varying(b)) => {
+        (Operand::Uniform(a), Operand::Varying(b)) => {
             let a = A::from_bits(a);
             for (to, b) in row.iter_mut().zip(b) {
                 *to = f(a, A::from_bits(*b)).to_bits();
             }
         }
-        (Source::Uniform(a), Source::Uniform(b)) => row.fill(f(A::from_bits(a), A::from_bits(b)).to_bits()),
+        (Operand::Uniform(a), Operand::Uniform(b)) => row.fill(f(A::from_bits(a), A::from_bits(b)).to_bits()),
     }
 }
 
 fn select<W: Lane>(row: &mut [W], condition: Lanes<'_>, a: Lanes<'_>, b: Lanes<'_>) {
-    let pick = |from: &Source<'_, W>, i: usize| match from {
-        Source::Uniform(value) => *value,
-        Source::Varying(values) => values[i],
+    let pick = |from: &Operand<'_, W>, i: usize| match from {
+        Operand::Uniform(value) => *value,
+        Operand::Varying(values) => values[i],
     };
     match (source::<u32>(condition), source::<W>(a), source::<W>(b)) {
-        (Source::Uniform(condition), a, b) => {
+        (Operand::Uniform(condition), a, b) => {
             let chosen = if condition != 0 { a } else { b };
             row.iter_mut().enumerate().for_each(|(i, to)| *to = pick(&chosen, i));
         }
-        (Source::Varying(condition), Source::Varying(a), Source::Varying(b)) => {
+        (Operand::Varying(condition), Operand::Varying(a), Operand::Varying(b)) => {
             for (((to, c), a), b) in row.iter_mut().zip(condition).zip(a).zip(b) {
                 *to = if *c != 0 { *a } else { *b };
             }
         }
-        (Source::Varying(condition), a, b) => {
+        (Operand::Varying(condition), a, b) => {
             for (i, (to, c)) in row.iter_mut().zip(condition).enumerate() {
                 *to = if *c != 0 { pick(&a, i) } else { pick(&b, i) };
             }

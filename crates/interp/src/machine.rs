@@ -11,7 +11,7 @@ use crate::samples::{Layout, Samples, SamplesMut};
 pub const LANES: usize = 512;
 
 /// A readable array: one sample array per value, all with the same layout.
-pub struct Source<'a> {
+pub struct SourceArray<'a> {
     pub layout: Layout,
     pub values: Vec<Samples<'a>>,
 }
@@ -27,14 +27,14 @@ pub struct Own<'a, 'b> {
 
 /// Everything that a program can read except its own Func.
 pub struct Sources<'a> {
-    pub inputs: Vec<Source<'a>>,
-    pub tables: Vec<Source<'a>>,
+    pub inputs: Vec<SourceArray<'a>>,
+    pub tables: Vec<SourceArray<'a>>,
     /// `None` for Funcs that are not computed yet or already freed.
-    pub funcs: Vec<Option<Source<'a>>>,
+    pub funcs: Vec<Option<SourceArray<'a>>>,
 }
 
 /// The points of one run: a row of `lanes` points starting at `point`, at one point of the domain.
-pub struct Place<'a> {
+pub struct PointRow<'a> {
     pub point: &'a [i64],
     pub domain: &'a [i64],
     pub lanes: usize,
@@ -67,7 +67,7 @@ impl<'a> Machine<'a> {
     /// Evaluates the stage at `place` and stores the results.
     pub fn run(
         &mut self,
-        place: &Place<'_>,
+        place: &PointRow<'_>,
         sources: &Sources<'_>,
         own: &mut Own<'_, '_>,
     ) -> Result<(), Outside> {
@@ -88,7 +88,7 @@ impl<'a> Machine<'a> {
     fn step(
         &mut self,
         instruction: &Instruction,
-        place: &Place<'_>,
+        place: &PointRow<'_>,
         sources: &Sources<'_>,
         own: &Own<'_, '_>,
     ) -> Result<(), Outside> {

@@ -5,7 +5,7 @@ use warploom_lang::ir::{FuncDecl, Stage};
 use warploom_lang::{FuncId, Pipeline, Range, Region, StageRegions, Type};
 
 use crate::buffer::{Buffer, BufferError};
-use crate::machine::{LANES, Machine, Outside, Own, Place, Sources};
+use crate::machine::{LANES, Machine, Outside, Own, PointRow, Sources};
 use crate::program::{Constants, Program};
 use crate::samples::{Layout, SamplesMut, split};
 
@@ -63,11 +63,11 @@ pub struct StageRun<'a> {
 }
 
 /// One thread's part of the samples: all values over one range of offsets.
-type Part<'a> = (usize, Vec<SamplesMut<'a>>);
+type SamplesPart<'a> = (usize, Vec<SamplesMut<'a>>);
 
 /// Splits every value's samples into parts of `len` samples.
-fn parts(values: &mut [Buffer], len: usize) -> Vec<Part<'_>> {
-    let mut parts: Vec<Part<'_>> = Vec::new();
+fn parts(values: &mut [Buffer], len: usize) -> Vec<SamplesPart<'_>> {
+    let mut parts: Vec<SamplesPart<'_>> = Vec::new();
     for (number, buffer) in values.iter_mut().enumerate() {
         for (i, samples) in split(buffer.data_mut(), len.max(1)).into_iter().enumerate() {
             if number == 0 {
@@ -173,7 +173,7 @@ impl StageRun<'_> {
                 point[d] = start;
             }
             for_each_point(&self.loops.domain, |domain| {
-                machine.run(&Place { point, domain, lanes }, self.sources, own)
+                machine.run(&PointRow { point, domain, lanes }, self.sources, own)
             })?;
             start += lanes as i64;
         }

@@ -75,22 +75,22 @@ fn stage_exprs(stage: &Definition) -> Vec<Expr> {
 
 /// Every Func that the outputs need, in topological order.
 fn producers_first(outputs: &[Func]) -> Vec<Func> {
-    enum Step {
+    enum Visit {
         Enter(Func),
         Leave(Func),
     }
     let mut order = Vec::new();
     let mut seen = AHashSet::new();
-    let mut steps: Vec<Step> = outputs.iter().rev().cloned().map(Step::Enter).collect();
-    while let Some(step) = steps.pop() {
-        match step {
-            Step::Enter(func) if seen.insert(func.address()) => {
+    let mut visits: Vec<Visit> = outputs.iter().rev().cloned().map(Visit::Enter).collect();
+    while let Some(visit) = visits.pop() {
+        match visit {
+            Visit::Enter(func) if seen.insert(func.address()) => {
                 let below = callees(&func);
-                steps.push(Step::Leave(func));
-                steps.extend(below.into_iter().rev().map(Step::Enter));
+                visits.push(Visit::Leave(func));
+                visits.extend(below.into_iter().rev().map(Visit::Enter));
             }
-            Step::Enter(_) => {}
-            Step::Leave(func) => order.push(func),
+            Visit::Enter(_) => {}
+            Visit::Leave(func) => order.push(func),
         }
     }
     order
@@ -147,7 +147,7 @@ struct Assembler {
 }
 
 /// The stage that contains an expression; resolves its variables.
-struct Scope<'a> {
+struct StageScope<'a> {
     id: FuncId,
     name: &'a str,
     func: &'a FuncData,
@@ -166,7 +166,7 @@ impl Assembler {
         }
         let mut stages = Vec::new();
         for stage in &data.stages {
-            let scope = Scope { id, name: &name, func: data, stage, known: AHashMap::new() };
+            let scope = StageScope { id, name: &name, func: data, stage, known: AHashMap::new() };
             match self.stage(scope) {
                 Ok(stage) => stages.push(stage),
                 // The same mistake can be reached from several places.
@@ -184,9 +184,9 @@ impl Assembler {
         });
     }
 
-    fn stage(&mut self, mut scope: Scope<'_>) -> Result<Stage, Diagnostic> {
+    fn stage(&mut self, mut scope: StageScope<'_>) -> Result<Stage, Diagnostic> {
         let stage = scope.stage;
-        let mut all = |exprs: &[Expr], scope: &mut Scope<'_>| -> Result<Vec<ExprId>, Diagnostic> {
+        let mut all = |exprs: &[Expr], scope: &mut StageScope<'_>| -> Result<Vec<ExprId>, Diagnostic> {
             exprs.iter().map(|expr| self.expr(expr, scope)).collect()
         };
         let indices = all(&stage.indices, &mut scope)?;
@@ -212,7 +212,7 @@ impl Assembler {
         &mut self,
         bound: &Expr,
         variable: &str,
-        scope: &mut Scope<'_>,
+        scope: &mut StageScope<'_>,
     ) -> Result<ExprId, Diagnostic> {
         self.expr(bound, scope).map_err(|diagnostic| match diagnostic.fault {
             Fault::UnboundVar { func, .. } | Fault::ForeignRVar { func, .. } => {
@@ -224,7 +224,7 @@ impl Assembler {
     }
 
     /// Translates one expression, operands first.
-    fn expr(&mut self, expr: &Expr, scope: &mut Scope<'_>) -> Result<ExprId, Diagnostic> {
+    fn expr(&mut self, expr: &Expr, scope: &mut StageScope<'_>) -> Result<ExprId, Diagnostic> {
         let mut open: Vec<&Expr> = vec![expr];
         while let Some(&next) = open.last() {
             if scope.known.contains_key(&next.address()) {
@@ -245,7 +245,7 @@ impl Assembler {
         Ok(scope.known[&expr.address()])
     }
 
-    fn kind(&mut self, kind: &TermKind, scope: &Scope<'_>) -> Result<NodeKind, Fault> {
+    fn kind(&mut self, kind: &TermKind, scope: &StageScope<'_>) -> Result<NodeKind, Fault> {
         Ok(match kind {
             TermKind::Var(var) => {
                 let position = scope.func.args.iter().position(|arg| arg.name() == var.name());
@@ -323,7 +323,7 @@ impl Assembler {
     }
 }
 
-fn reduction_var(var: RVar, scope: &Scope<'_>) -> Result<u32, Fault> {
+fn reduction_var(var: RVar, scope: &StageScope<'_>) -> Result<u32, Fault> {
     let func = || scope.name.to_string();
     match &scope.stage.domain {
         Some(domain) if domain.id() == var.domain => {

@@ -184,20 +184,20 @@ impl Draft {
 
     /// Some Funcs and their transitive producers, producers first.
     pub(crate) fn producers_first(&self, funcs: Vec<FuncId>) -> Vec<FuncId> {
-        enum Step {
+        enum Visit {
             Enter(FuncId),
             Leave(FuncId),
         }
         let (mut order, mut entered) = (Vec::new(), BTreeSet::new());
-        let mut steps: Vec<Step> = funcs.into_iter().rev().map(Step::Enter).collect();
-        while let Some(step) = steps.pop() {
-            match step {
-                Step::Enter(func) if entered.insert(func) => {
-                    steps.push(Step::Leave(func));
-                    steps.extend(self.callees(func).into_iter().rev().map(Step::Enter));
+        let mut visits: Vec<Visit> = funcs.into_iter().rev().map(Visit::Enter).collect();
+        while let Some(visit) = visits.pop() {
+            match visit {
+                Visit::Enter(func) if entered.insert(func) => {
+                    visits.push(Visit::Leave(func));
+                    visits.extend(self.callees(func).into_iter().rev().map(Visit::Enter));
                 }
-                Step::Enter(_) => {}
-                Step::Leave(func) => order.push(func),
+                Visit::Enter(_) => {}
+                Visit::Leave(func) => order.push(func),
             }
         }
         order

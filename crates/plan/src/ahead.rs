@@ -2,12 +2,11 @@
 
 use warploom_lang::FuncId;
 use warploom_lang::ir::NodeKind;
-use warploom_schedule::StageRef;
+use warploom_schedule::{Source, StageRef};
 
 use crate::ids::{LoopId, NestId};
 use crate::plan::{LoopIds, NestPlan, Plan, Sequence, Stepped};
 use crate::problem::Problem;
-use crate::problem::flow::Read;
 use crate::reach::symbol::Symbol;
 use crate::trace::Tracer;
 
@@ -93,7 +92,7 @@ impl Tracer<'_> {
 impl Problem {
     /// What a stage copies point by point, through Funcs that are inlined: an input, or another Func. `None` if it computes
     /// something, or reads data to find the point.
-    pub(crate) fn copied(&self, stage: StageRef, is_inlined: impl Fn(FuncId) -> bool) -> Option<Read> {
+    pub(crate) fn copied(&self, stage: StageRef, is_inlined: impl Fn(FuncId) -> bool) -> Option<Source> {
         let exprs = self.pipeline().exprs();
         let mut func = stage.func;
         loop {
@@ -106,9 +105,9 @@ impl Problem {
                 return None;
             }
             match exprs[value].kind {
-                NodeKind::Load(input) => return Some(Read::Input(input)),
+                NodeKind::Load(input) => return Some(Source::Input(input)),
                 NodeKind::Call(called, _) if is_inlined(called) => func = called,
-                NodeKind::Call(called, _) => return Some(Read::Func(called)),
+                NodeKind::Call(called, _) => return Some(Source::Func(called)),
                 _ => return None,
             }
         }

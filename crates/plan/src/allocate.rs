@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use warploom_lang::Type;
 use warploom_lang::dynamic::{Formula, FormulaRange};
-use warploom_schedule::{Item, LoopKind, NodeSet, Storage};
+use warploom_schedule::{Item, LoopKind, NodeSet, Source, Storage};
 use warploom_target::Device;
 
 use crate::footprint::{
@@ -12,7 +12,6 @@ use crate::footprint::{
 };
 use crate::ids::KernelId;
 use crate::plan::{resident_blocks, shared_bytes};
-use crate::problem::flow::Read;
 use crate::reach::{Reach, blocks};
 use crate::trace::{Required, Tracer, read_of};
 
@@ -104,7 +103,7 @@ impl Tracer<'_> {
     }
 
     /// The slowest dimension of a dense array that runs over a whole range that follows from the sizes.
-    fn extent_at_launch(&mut self, read: Read, points: &Footprint, elements: i64) -> Option<LaunchExtent> {
+    fn extent_at_launch(&mut self, read: Source, points: &Footprint, elements: i64) -> Option<LaunchExtent> {
         let region = self.problem.root_at_launch(read)?;
         let follows = |(reach, range): (&Reach, &FormulaRange)| {
             reach.extent() > 1 && reach.terms.is_empty() && !range.last.is_constant()

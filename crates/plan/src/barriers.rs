@@ -104,7 +104,7 @@ impl Touched {
 
 /// A part of a block.
 #[derive(Default)]
-struct Part {
+struct BlockPart {
     /// How many barriers a block executes in this part.
     passed: f64,
     /// The memory accessed before the first of these barriers.
@@ -118,8 +118,8 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Runs items in order; `since` is the memory accessed since the last barrier.
-    fn between(&mut self, items: Sequence<'_, NestId>, since: &mut Touched) -> Part {
-        let mut all = Part::default();
+    fn between(&mut self, items: Sequence<'_, NestId>, since: &mut Touched) -> BlockPart {
+        let mut all = BlockPart::default();
         for item in items {
             let part = match item {
                 Stepped::Run(nest) => self.nest(nest, since),
@@ -133,11 +133,11 @@ impl Walk<'_> {
         all
     }
 
-    fn nest(&mut self, id: NestId, since: &mut Touched) -> Part {
+    fn nest(&mut self, id: NestId, since: &mut Touched) -> BlockPart {
         let mut own = Touched::default();
         let info @ NestPlan { nest, footprint, .. } = &self.plan.nests[id];
         if !self.plan.ahead_of(info).is_empty() {
-            return Part::default();
+            return BlockPart::default();
         }
         if let Some(footprint) = footprint {
             own.read = footprint.reads.clone();
@@ -153,12 +153,12 @@ impl Walk<'_> {
         since.extend(&own);
         self.barriers.nests[id.index() - self.barriers.first_nest] = wait;
         match wait {
-            true => Part { passed: 1.0, first: Touched::default() },
-            false => Part { passed: 0.0, first: own },
+            true => BlockPart { passed: 1.0, first: Touched::default() },
+            false => BlockPart { passed: 0.0, first: own },
         }
     }
 
-    fn over(&mut self, id: LoopId, body: Sequence<'_, NestId>, since: &mut Touched) -> Part {
+    fn over(&mut self, id: LoopId, body: Sequence<'_, NestId>, since: &mut Touched) -> BlockPart {
         let count = self.plan.loops[id].count;
         if count <= 1 {
             return self.between(body, since);
@@ -168,7 +168,7 @@ impl Walk<'_> {
             return self.over_slices(id, &ahead, body, since);
         }
         let mut last = Touched::default();
-        let Part { mut passed, first } = self.between(body, &mut last);
+        let BlockPart { mut passed, first } = self.between(body, &mut last);
         // The next iteration starts with the same accesses as the first one.
         let at_end = last.conflicts(&first);
         if at_end {
@@ -181,7 +181,7 @@ impl Walk<'_> {
         }
         since.extend(&last);
         self.barriers.loops[id.index() - self.barriers.first_loop] = LoopBarriers { before, at_end };
-        Part { passed: passed * count as f64 + f64::from(u8::from(before)), first }
+        BlockPart { passed: passed * count as f64 + f64::from(u8::from(before)), first }
     }
 
     /// Loops that copy ahead: the first copies precede all iterations.
@@ -191,15 +191,15 @@ impl Walk<'_> {
         ahead: &[NestId],
         body: Sequence<'_, NestId>,
         since: &mut Touched,
-    ) -> Part {
+    ) -> BlockPart {
         let mut first = Touched::default();
         let copied = ahead.iter().filter_map(|nest| self.plan.nests[*nest].footprint.as_ref()?.exchanged);
         copied.for_each(|node| first.written.insert(node));
         let before = since.conflicts(&first);
         *since = Touched::default();
-        let Part { passed, .. } = self.between(self.plan.slice_body(id, body), since);
+        let BlockPart { passed, .. } = self.between(self.plan.slice_body(id, body), since);
         self.barriers.loops[id.index() - self.barriers.first_loop] = LoopBarriers { before, at_end: false };
         let slices = self.plan.slice_count(ahead[0]) as f64;
-        Part { passed: (passed + 1.0) * slices + f64::from(u8::from(before)), first }
+        BlockPart { passed: (passed + 1.0) * slices + f64::from(u8::from(before)), first }
     }
 }

@@ -18,11 +18,10 @@ use warploom_lang::{
     BoundsError, ExprId, FuncId, Id, IdVec, Pipeline, Range, Realisation, Region, Regions, Type, Warning,
     cores, infer, warnings,
 };
-use warploom_schedule::{Dag, Item, LoopKind, NodeId, NodeSet, StageId, StageRef};
+use warploom_schedule::{Dag, Item, LoopKind, NodeId, NodeSet, Source, StageId, StageRef};
 use warploom_target::Device;
 
 use crate::problem::dependence::{Dependence, Together};
-use crate::problem::flow::Read;
 use crate::problem::program::Program;
 
 pub(crate) type FuncList = SmallVec<[FuncId; 8]>;
@@ -338,7 +337,7 @@ impl Problem {
         let (mut through, mut seen) = (Through::default(), NodeSet::default());
         let mut visit = |stage: &StageFacts, through: &mut Through| {
             for &func in &stage.calls {
-                let node = self.node(Read::Func(func));
+                let node = self.node(Source::Func(func));
                 if !seen.contains(node) {
                     seen.insert(node);
                     let list = if inside(func) { &mut through.inside } else { &mut through.outside };
@@ -394,24 +393,24 @@ impl Problem {
     }
 
     /// The number of a Func or input in node sets, which is its id in the graph.
-    pub(crate) fn node(&self, read: Read) -> NodeId {
+    pub(crate) fn node(&self, read: Source) -> NodeId {
         node(self.pipeline(), read)
     }
 
     /// The whole region of a Func, or everything that is read of an input.
-    pub(crate) fn root(&self, read: Read) -> &Region {
+    pub(crate) fn root(&self, read: Source) -> &Region {
         match read {
-            Read::Func(func) => &self.regions().funcs[func].region,
-            Read::Input(input) => &self.regions().inputs[input],
+            Source::Func(func) => &self.regions().funcs[func].region,
+            Source::Input(input) => &self.regions().inputs[input],
         }
     }
 
     /// The same box at any sizes; `None` if the sizes are fixed.
-    pub(crate) fn root_at_launch(&self, read: Read) -> Option<&[FormulaRange]> {
+    pub(crate) fn root_at_launch(&self, read: Source) -> Option<&[FormulaRange]> {
         let sizes = self.sizes()?;
         Some(match read {
-            Read::Func(func) => &sizes.funcs[func].region,
-            Read::Input(input) => &sizes.read[input],
+            Source::Func(func) => &sizes.funcs[func].region,
+            Source::Input(input) => &sizes.read[input],
         })
     }
 }
@@ -437,10 +436,10 @@ fn stored(pipeline: &Pipeline, regions: &Regions, sizes_vary: bool) -> IdVec<Fun
     stored
 }
 
-fn node(pipeline: &Pipeline, read: Read) -> NodeId {
+fn node(pipeline: &Pipeline, read: Source) -> NodeId {
     match read {
-        Read::Input(input) => NodeId::new(input.index()),
-        Read::Func(func) => NodeId::new(pipeline.inputs().len() + func.index()),
+        Source::Input(input) => NodeId::new(input.index()),
+        Source::Func(func) => NodeId::new(pipeline.inputs().len() + func.index()),
     }
 }
 
@@ -479,10 +478,10 @@ impl FuncFacts {
             .map(|stage| StageFacts::new(pipeline, regions, sizes.as_deref_mut(), StageRef { func, stage }));
         let stages: Vec<StageFacts> = stages.collect();
         let mut upstream = NodeSet::default();
-        upstream.insert(node(pipeline, Read::Func(func)));
+        upstream.insert(node(pipeline, Source::Func(func)));
         for access in stages.iter().flat_map(|stage| &stage.program.reads) {
             match access.read {
-                Read::Func(func) => upstream.extend(&producers[func].upstream),
+                Source::Func(func) => upstream.extend(&producers[func].upstream),
                 input => upstream.insert(node(pipeline, input)),
             }
         }

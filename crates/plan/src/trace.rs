@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warploom_lang::{FuncId, Id, Range, Region, ids_in};
 use warploom_schedule::{
-    FuncSet, Item, LoopKind, Nest, NodeSet, RootItem, Schedule, Size, StageRef, ThreadTiles,
+    FuncSet, Item, LoopKind, Nest, NodeSet, RootItem, Schedule, Size, Source, StageRef, ThreadTiles,
 };
 
 use crate::axes::{NestLoops, is_pure, thread_loops};
@@ -16,7 +16,7 @@ use crate::ids::{KernelId, LoopId, NestId};
 use crate::lanes::lane_loop;
 use crate::plan::{NestPlan, Plan};
 use crate::problem::Problem;
-use crate::problem::flow::{Read, Scope};
+use crate::problem::flow::VariableReaches;
 use crate::problem::program::{Columns, Evaluation};
 use crate::reach::limit::Limits;
 use crate::reach::symbol::Symbol;
@@ -33,18 +33,18 @@ pub(crate) struct Tracer<'a> {
 /// The regions of Funcs and inputs that are read.
 #[derive(Default)]
 pub(super) struct Required {
-    reads: Vec<(Read, Columns)>,
+    reads: Vec<(Source, Columns)>,
     /// The reads of idle nests, which never run: they matter only for what nothing else reads.
-    idle: Vec<(Read, Columns)>,
+    idle: Vec<(Source, Columns)>,
 }
 
 impl Required {
-    pub fn get(&self, read: Read) -> Option<&Columns> {
+    pub fn get(&self, read: Source) -> Option<&Columns> {
         let mut known = self.reads.iter().chain(&self.idle);
         known.find(|(known, _)| *known == read).map(|(_, columns)| columns)
     }
 
-    fn columns(&mut self, read: Read) -> &mut Columns {
+    fn columns(&mut self, read: Source) -> &mut Columns {
         let known = self.reads.iter().position(|(known, _)| *known == read);
         let position = known.unwrap_or_else(|| {
             self.reads.push((read, Columns::new()));
@@ -54,7 +54,7 @@ impl Required {
     }
 
     /// Removes and returns the last Func.
-    fn take_last(&mut self) -> Option<(Read, Columns)> {
+    fn take_last(&mut self) -> Option<(Source, Columns)> {
         let last = self.reads.iter().enumerate().max_by_key(|(_, (read, _))| *read)?.0;
         Some(self.reads.swap_remove(last))
     }
@@ -85,10 +85,10 @@ struct Reads {
 
 impl Reader<'_> {
     /// Where to collect the reads of a Func or input, if they count.
-    fn columns(&mut self, tracer: &Tracer<'_>, read: Read) -> Option<&mut Columns> {
+    fn columns(&mut self, tracer: &Tracer<'_>, read: Source) -> Option<&mut Columns> {
         let inside = |func: FuncId| tracer.plan.inlined.contains(func) || self.nest.registers.contains(&func);
         match read {
-            Read::Func(func) if func != self.stage.func && inside(func) => {
+            Source::Func(func) if func != self.stage.func && inside(func) => {
                 let counts = tracer.problem.func(func).leads_to(self.wanted);
                 counts.then(|| self.pending.columns(read))
             }
@@ -209,7 +209,7 @@ impl<'a> Tracer<'a> {
         };
         let idle = info.stage().is_some_and(|stage| self.problem.is_idle(stage));
         let rvars = info.stage().map_or_else(Vec::new, |stage| self.domain(info, stage));
-        let scope = Scope { vars: dims, rvars };
+        let scope = VariableReaches { vars: dims, rvars };
         let threads = info.nest.mapping.tiles().map(|tiles| thread_loops(tiles, &scope.vars, &scope.rvars));
         let lanes = threads.as_ref().and_then(|threads| lane_loop(&info.nest, threads));
         let slides = threads.as_ref().and_then(|threads| row_loop(&info.nest, threads, &scope.rvars));
@@ -235,7 +235,7 @@ impl<'a> Tracer<'a> {
                 }
             }
         }
-        let Scope { vars: dims, rvars: domain } = scope;
+        let VariableReaches { vars: dims, rvars: domain } = scope;
         let loops = self.problem.loops(info.nest.item);
         let loops = NestLoops {
             nest: &info.nest,
@@ -333,7 +333,12 @@ impl<'a> Tracer<'a> {
     }
 
     /// The reaches of a nest's variables in one thread, or in one `row` of its points along a dimension.
-    fn thread_scope(&mut self, info: &NestPlan, scope: &Scope, row: Option<LoopKind>) -> Scope {
+    fn thread_scope(
+        &mut self,
+        info: &NestPlan,
+        scope: &VariableReaches,
+        row: Option<LoopKind>,
+    ) -> VariableReaches {
         let one_point = ThreadTiles::default();
         let tiles = info.nest.mapping.tiles().unwrap_or(&one_point);
         let loops = thread_loops(tiles, &scope.vars, &scope.rvars);
@@ -353,7 +358,7 @@ impl<'a> Tracer<'a> {
                 false => reach.clone(),
             }
         });
-        Scope { vars, rvars: rvars.collect() }
+        VariableReaches { vars, rvars: rvars.collect() }
     }
 
     /// The reads of a nest that count: nodes that live in its kernel, and its Funcs in registers.
@@ -371,7 +376,7 @@ impl<'a> Tracer<'a> {
 
     fn nodes(&self, funcs: &[FuncId]) -> NodeSet {
         let mut nodes = NodeSet::default();
-        funcs.iter().for_each(|func| nodes.insert(self.problem.node(Read::Func(*func))));
+        funcs.iter().for_each(|func| nodes.insert(self.problem.node(Source::Func(*func))));
         nodes
     }
 
@@ -381,7 +386,7 @@ impl<'a> Tracer<'a> {
         &mut self,
         info: &NestPlan,
         stage: StageRef,
-        scope: &Scope,
+        scope: &VariableReaches,
         wanted: &NodeSet,
         outside: &mut Required,
         lanes: Option<LoopKind>,
@@ -390,16 +395,16 @@ impl<'a> Tracer<'a> {
             return Reads::default();
         }
         let (mut registers, mut spreads) = (BTreeMap::new(), BTreeMap::new());
-        let own = Read::Func(stage.func);
+        let own = Source::Func(stage.func);
         let (pending, found) = (Required::default(), NodeSet::default());
         let mut reader = Reader { nest: &info.nest, stage, wanted, outside, pending, found };
-        self.touch(stage, scope, &mut reader);
+        self.add_reads(stage, scope, &mut reader);
         if wanted.contains(self.problem.node(own)) {
-            self.touch_own(stage, scope, reader.outside.columns(own));
+            self.add_own_accesses(stage, scope, reader.outside.columns(own));
         }
         // Producers come before their consumers, so all readers of the last one are done.
-        while let Some((Read::Func(func), mut columns)) = reader.pending.take_last() {
-            let root = self.problem.root(Read::Func(func));
+        while let Some((Source::Func(func), mut columns)) = reader.pending.take_last() {
+            let root = self.problem.root(Source::Func(func));
             let (regions, stages) =
                 (&self.problem.regions().funcs[func].stages, self.problem.func(func).stages.len());
             let mut dims = self.hull(&columns, root);
@@ -416,9 +421,9 @@ impl<'a> Tracer<'a> {
                 let stage = StageRef { func, stage: number };
                 let rvars = regions[number].domain.iter();
                 let rvars = rvars.map(|range| Reach::fixed(range.min, range.last())).collect();
-                let scope = Scope { vars: dims, rvars };
-                self.touch(stage, &scope, &mut reader);
-                self.touch_own(stage, &scope, &mut columns);
+                let scope = VariableReaches { vars: dims, rvars };
+                self.add_reads(stage, &scope, &mut reader);
+                self.add_own_accesses(stage, &scope, &mut columns);
                 footprints.push(Footprint { dims: scope.vars });
                 dims = self.hull(&columns, root);
             }
@@ -431,7 +436,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Passes the reads of a stage to `reader`.
-    fn touch(&mut self, stage: StageRef, scope: &Scope, reader: &mut Reader<'_>) {
+    fn add_reads(&mut self, stage: StageRef, scope: &VariableReaches, reader: &mut Reader<'_>) {
         let program = &self.problem.stage(stage).program;
         let mut evaluation = Evaluation::new(self.problem.pipeline(), self.problem.regions(), program, scope);
         for access in &program.reads {
@@ -442,7 +447,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Adds the accesses of a stage to its own Func.
-    fn touch_own(&mut self, stage: StageRef, scope: &Scope, columns: &mut Columns) {
+    fn add_own_accesses(&mut self, stage: StageRef, scope: &VariableReaches, columns: &mut Columns) {
         let program = &self.problem.stage(stage).program;
         Evaluation::new(self.problem.pipeline(), self.problem.regions(), program, scope).add(
             &program.own,
@@ -468,8 +473,8 @@ impl<'a> Tracer<'a> {
         }
         let rvars = self.domain(info, stage);
         let mut outside = Required::default();
-        self.reads(info, stage, &Scope { vars, rvars }, &self.nodes(&[func]), &mut outside, None);
-        std::mem::take(outside.columns(Read::Func(func)))
+        self.reads(info, stage, &VariableReaches { vars, rvars }, &self.nodes(&[func]), &mut outside, None);
+        std::mem::take(outside.columns(Source::Func(func)))
     }
 
     /// The smallest box that includes some accesses, seen from inside `loops`.
@@ -511,22 +516,22 @@ fn shares_reductions(loops: &[ThreadLoop]) -> bool {
 }
 
 /// The node that reads of an item refer to.
-pub(crate) fn read_of(item: Item) -> Read {
+pub(crate) fn read_of(item: Item) -> Source {
     match item {
-        Item::Stage(stage) => Read::Func(stage.func),
-        Item::Input(input) => Read::Input(input),
+        Item::Stage(stage) => Source::Func(stage.func),
+        Item::Input(input) => Source::Input(input),
     }
 }
 
 /// Whether the source of a read is inside the nest's kernel and, for an input, is copied before the
 /// nest.
-pub(crate) fn lives_before(plan: &Plan, id: NestId, read: Read) -> bool {
+pub(crate) fn lives_before(plan: &Plan, id: NestId, read: Source) -> bool {
     let nest = &plan.nests[id];
     ids_in(&plan.kernels[nest.kernel].nests).any(|other| {
         let info = &plan.nests[other];
         match read {
-            Read::Func(func) => info.computes(func) && !plan.is_own(info),
-            Read::Input(input) => {
+            Source::Func(func) => info.computes(func) && !plan.is_own(info),
+            Source::Input(input) => {
                 info.nest.item == Item::Input(input) && other < id && info.path.parent().encloses(&nest.path)
             }
         }

@@ -10,13 +10,12 @@ use ahash::AHashSet;
 use smallvec::SmallVec;
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::{ExprId, FuncId};
-use warploom_schedule::{LoopKind, NodeSet, Rational, StageRef};
+use warploom_schedule::{LoopKind, NodeSet, Rational, Source, StageRef};
 use warploom_target::WARP;
 
 use crate::footprint::{AxisKind, NestFootprint};
 use crate::ids::KernelId;
 use crate::plan::NestPlan;
-use crate::problem::flow::Read;
 use crate::reach::Reach;
 use crate::reach::symbol::Symbol;
 use crate::trace::Tracer;
@@ -65,13 +64,13 @@ impl Tracer<'_> {
             if let Some(StageRef { func, stage: 0 }) = info.stage()
                 && self.stays_in_warps(func, &sized)
             {
-                found.insert(problem.node(Read::Func(func)));
+                found.insert(problem.node(Source::Func(func)));
             }
         }
         drop(sized);
         for (info, nest) in infos.iter().zip(nests) {
             let Some(nest) = nest.as_mut().filter(|_| !found.is_empty()) else { continue };
-            let own = info.stage().map(|stage| problem.node(Read::Func(stage.func)));
+            let own = info.stage().map(|stage| problem.node(Source::Func(stage.func)));
             nest.exchanged = nest.exchanged.filter(|node| !found.contains(*node));
             let others = nest.reads.iter().filter(|node| found.contains(*node) && Some(*node) != own);
             others.for_each(|node| nest.shuffled.insert(node));
@@ -81,7 +80,7 @@ impl Tracer<'_> {
 
     /// Whether all readers of a Func read only points that threads of their own warp hold.
     fn stays_in_warps(&mut self, func: FuncId, nests: &[SizedNest<'_>]) -> bool {
-        let node = self.problem.node(Read::Func(func));
+        let node = self.problem.node(Source::Func(func));
         let Some(holders) = self.holders(func, nests) else { return false };
         let mut readers =
             nests.iter().filter(|(info, nest)| nest.reads.contains(node) && !info.computes(func));

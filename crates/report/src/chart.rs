@@ -11,8 +11,8 @@ mod scatter;
 mod steps;
 
 pub use bars::{Bar, Bars, Base, Dot, Group};
-pub use curves::{Curve, Curves, Place};
+pub use curves::{Curve, CurvePoint, Curves};
 pub use drawing::{Drawing, Link};
 pub use lines::{Line, Lines};
 pub use scatter::{Point, Scatter, Series};
-pub use steps::{Mark, Step, Steps};
+pub use steps::{ChartStep, Mark, Steps};

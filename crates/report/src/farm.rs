@@ -70,7 +70,7 @@ impl Farm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::Place;
+    use crate::chart::CurvePoint;
     use crate::table::Column;
 
     #[test]
@@ -78,8 +78,8 @@ mod tests {
         let curve = |number: usize| Curve {
             name: format!("<problem {number}>"),
             places: vec![
-                Place { at: 1, value: 2.0, deviation: 0.0 },
-                Place { at: 50, value: 1.0, deviation: 0.0 },
+                CurvePoint { at: 1, value: 2.0, deviation: 0.0 },
+                CurvePoint { at: 50, value: 1.0, deviation: 0.0 },
             ],
         };
         let farm = Farm {

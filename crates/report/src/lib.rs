@@ -56,6 +56,6 @@ pub use page::{Fact, Listing, Page, Section};
 pub use strategies::{Strategies, TriedSubject};
 pub use suite::{AppTime, Baseline, Run, Suite, geometric_mean};
 pub use table::{Column, Table};
-pub use trace::{Picture, PictureKind, Step, Touch, TouchKind, Trace, TraceKernel};
+pub use trace::{Picture, PictureKind, Touch, TouchKind, Trace, TraceKernel, TraceStep};
 pub use tuned::{Iteration, Trial, Tuned};
 pub use winner::{Kernel, RunnerUp};

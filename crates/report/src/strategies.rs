@@ -1,6 +1,6 @@
 //! Strategies, compared by the best time found after a number of trials.
 
-use crate::chart::{Curve, Curves, Place};
+use crate::chart::{Curve, CurvePoint, Curves};
 use crate::html::{Escaped, count, figure};
 use crate::page::{Fact, facts};
 use crate::table::Table;
@@ -76,7 +76,7 @@ impl TriedSubject {
         let (x, y) = ("trials".to_owned(), "best time so far, us".to_owned());
         let optimum = self.optimum.map(|value| Curve {
             name: "known optimum".to_owned(),
-            places: vec![Place { at: 1, value, deviation: 0.0 }],
+            places: vec![CurvePoint { at: 1, value, deviation: 0.0 }],
         });
         let curves = self.curves.iter().cloned().chain(optimum).collect();
         let drawing = Curves { about, x, y, count: trials, curves }.draw();
@@ -100,7 +100,7 @@ mod tests {
     fn subjects_have_a_chart_and_a_table_each() {
         let curve = |name: &str| Curve {
             name: name.to_owned(),
-            places: vec![Place { at: 1, value: 9.0, deviation: 1.0 }],
+            places: vec![CurvePoint { at: 1, value: 9.0, deviation: 1.0 }],
         };
         let table = Table {
             columns: vec![Column::text("strategy"), Column::numbers("after 25")],

@@ -29,7 +29,7 @@ pub struct Trace {
     /// The names of stages that steps refer to.
     pub stages: Vec<String>,
     /// The steps in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TraceStep>,
 }
 
 /// A Func, an input or an output, drawn as a picture of its points.
@@ -73,7 +73,7 @@ pub struct TraceKernel {
 
 /// One step of a block.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Step {
+pub struct TraceStep {
     /// The number of the launch.
     pub launch: u32,
     /// The number of the block in its grid, x fastest.
@@ -149,7 +149,7 @@ impl TraceKernel {
 
 impl Trace {
     /// The bytes of the steps in the page, before they are encoded as text.
-    pub fn step_bytes(step: &Step) -> usize {
+    pub fn step_bytes(step: &TraceStep) -> usize {
         encoded(std::slice::from_ref(step)).len()
     }
 
@@ -208,7 +208,7 @@ fn controls(steps: usize) -> String {
     format!(
         "<div class=\"controls\">\n<div class=\"buttons\">\n{}\
          <label>Speed <select id=\"speed\"></select></label>\n</div>\n\
-         <input type=\"range\" id=\"scrub\" min=\"0\" max=\"{steps}\" value=\"0\" step=\"1\" aria-label=\"Step\">\n\
+         <input type=\"range\" id=\"scrub\" min=\"0\" max=\"{steps}\" value=\"0\" step=\"1\" aria-label=\"TraceStep\">\n\
          <p id=\"where\"></p>\n<p id=\"what\"></p>\n\
          <p class=\"legend\"><span><i class=\"stored\"></i>stored</span> <span><i class=\"read\"></i>read</span> \
          <span><i class=\"unset\"></i>not computed</span> <span><i class=\"gone\"></i>lost with its block</span> \
@@ -238,7 +238,10 @@ mod tests {
             kernels: vec![TraceKernel { name: "k".to_owned(), grid: [2, 1, 1], threads: 1 }],
             launches: vec![0],
             stages: vec!["a<b".to_owned()],
-            steps: vec![Step { touches: vec![touch(TouchKind::Stored, &[7, 9])], ..Step::default() }],
+            steps: vec![TraceStep {
+                touches: vec![touch(TouchKind::Stored, &[7, 9])],
+                ..TraceStep::default()
+            }],
             ..Trace::default()
         }
     }

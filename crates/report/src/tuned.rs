@@ -1,6 +1,6 @@
 //! One pipeline at fixed sizes on one device, with all schedules that were tried.
 
-use crate::chart::{Link, Mark, Point, Scatter, Series, Step, Steps};
+use crate::chart::{ChartStep, Link, Mark, Point, Scatter, Series, Steps};
 use crate::html::{Escaped, count, figure};
 use crate::page::{Fact, Listing, facts};
 use crate::scale::is_positive;
@@ -212,7 +212,7 @@ impl Tuned {
         for (at, trial) in (1..).zip(&self.trials) {
             let Some(value) = trial.measured().filter(|time| *time < best) else { continue };
             best = value;
-            steps.push(Step { at, value, text: trial.text(), link: self.link(section, trial, true) });
+            steps.push(ChartStep { at, value, text: trial.text(), link: self.link(section, trial, true) });
         }
         let mut caption = "The shortest time so far, over the trials in the order of measurement".to_owned();
         if !self.iterations.is_empty() {

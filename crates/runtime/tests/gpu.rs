@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use warploom_runtime::cuda::nvrtc::{self, Arch};
 use warploom_runtime::{Driver, Error, Execute, Gpu, Mode, POISON, TimingOptions, testing};
-use warploom_target::program::{Code, Program, Step};
+use warploom_target::program::{Code, LaunchStep, Program};
 
 use support::{ELEMENTS, cube, program};
 
@@ -47,7 +47,7 @@ fn gpu_runs_on_a_stream_and_as_a_graph() {
 #[test]
 fn gpu_finds_what_is_not_written() {
     let Some(gpu) = testing::gpu("gpu_finds_what_is_not_written") else { return };
-    let mut program = program(vec![Step::Launch(1)]);
+    let mut program = program(vec![LaunchStep::Launch(1)]);
     let mut whole = gpu.load(&program).unwrap();
     assert_eq!(floats(&whole.run_over_poison().unwrap()[0])[..2], [24999.0, 24998.0]);
     program.kernels[1].grid = [4, 1, 1];
@@ -94,7 +94,7 @@ fn gpu_times_for_collection() {
 #[test]
 fn gpu_gives_kernels_much_shared_memory() {
     let Some(gpu) = testing::gpu("gpu_gives_kernels_much_shared_memory") else { return };
-    let mut shared = gpu.load(&program(vec![Step::Launch(1)])).unwrap();
+    let mut shared = gpu.load(&program(vec![LaunchStep::Launch(1)])).unwrap();
     shared.run().unwrap();
     let out = floats(&shared.download(0, 0).unwrap());
     assert_eq!((out[0], out[127], out[128]), (24_999.0, 24_872.0, 24_999.0));
@@ -102,7 +102,7 @@ fn gpu_gives_kernels_much_shared_memory() {
     assert_eq!(facts[1].shared_bytes, 100_000);
     assert!(facts[1].blocks_per_sm >= 1 && facts[0].registers > 0, "{facts:?}");
     // The same code, compiled again, gives the same report.
-    let image = gpu.load(&program(vec![Step::Launch(1)])).unwrap().image().unwrap().clone();
+    let image = gpu.load(&program(vec![LaunchStep::Launch(1)])).unwrap().image().unwrap().clone();
     assert_eq!(image.kernels, shared.image().unwrap().kernels);
     assert_eq!(facts[0].registers, image.kernels["scale"].registers);
 }
@@ -226,7 +226,7 @@ fn gpu_faults_are_errors() {
 #[ignore = "started by gpu_faults_are_errors"]
 fn fault_in_a_process_of_its_own() {
     let gpu = Gpu::new(0).unwrap();
-    let mut wild = gpu.load(&program(vec![Step::Launch(2)])).unwrap();
+    let mut wild = gpu.load(&program(vec![LaunchStep::Launch(2)])).unwrap();
     let error = wild.run_step_by_step().unwrap_err();
     assert!(error.is_fault() && error.to_string().contains("kernel `wild`"), "{error}");
     let error = wild.run().unwrap_err();

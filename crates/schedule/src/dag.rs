@@ -23,13 +23,23 @@ pub struct Dag {
     pub(crate) edges: IdVec<EdgeId, Edge>,
 }
 
-/// The pipeline item that a [`Node`] represents.
+/// A Func or an input: what a [`Node`] represents, a stage reads or an array holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Source {
-    /// An input of the pipeline, by its id.
-    Input(InputId),
     /// A Func of the pipeline, by its id.
     Func(FuncId),
+    /// An input of the pipeline, by its id.
+    Input(InputId),
+}
+
+impl Source {
+    /// The Func, if it is one.
+    pub fn func(self) -> Option<FuncId> {
+        match self {
+            Source::Func(func) => Some(func),
+            Source::Input(_) => None,
+        }
+    }
 }
 
 /// An input or a Func. Inputs have no stages and are never scheduled, but they can be staged.

@@ -35,14 +35,14 @@ pub(crate) struct Entry<'t> {
 }
 
 /// A text and the errors found in it.
-pub(crate) struct Source<'t> {
+pub(crate) struct SourceText<'t> {
     lines: Vec<&'t str>,
     pub errors: Vec<ScheduleError>,
 }
 
-impl<'t> Source<'t> {
-    pub fn new(text: &'t str) -> Source<'t> {
-        Source { lines: text.lines().map(str::trim_end).collect(), errors: Vec::new() }
+impl<'t> SourceText<'t> {
+    pub fn new(text: &'t str) -> SourceText<'t> {
+        SourceText { lines: text.lines().map(str::trim_end).collect(), errors: Vec::new() }
     }
 
     /// The spot of an entry: all of its first line.

@@ -8,7 +8,7 @@ use warploom_lang::rewrite::{Rewrite, RewriteLineError};
 use warploom_lang::{FuncId, Pipeline};
 
 use crate::error::{ScheduleError, ScheduleErrors, ScheduleFault};
-use crate::lines::{Entry, Source, Word};
+use crate::lines::{Entry, SourceText, Word};
 use crate::names::{Names, hint};
 use crate::tree::{
     BlockItem, Item, Kernel, KernelNumbers, Loops, Mapping, Nest, NestNumbers, ReductionTile, RootItem,
@@ -31,14 +31,14 @@ impl Schedule {
 /// A schedule with the lines that it was read from.
 pub(crate) struct Parsed<'t> {
     pub schedule: Schedule,
-    pub source: Source<'t>,
+    pub source: SourceText<'t>,
     pub header: Entry<'t>,
     /// The number of rewrites among the lines below the header, which come first.
     pub rewrites: usize,
 }
 
 pub(crate) fn parsed<'t>(text: &'t str, pipeline: &Pipeline) -> Result<Parsed<'t>, ScheduleErrors> {
-    let mut source = Source::new(text);
+    let mut source = SourceText::new(text);
     let Some(header) = source.tree() else {
         let fault = ScheduleFault::Empty { pipeline: pipeline.name().to_string() };
         return Err(ScheduleErrors { errors: vec![ScheduleError { fault, spot: None }] });
@@ -62,7 +62,7 @@ pub(crate) fn parsed<'t>(text: &'t str, pipeline: &Pipeline) -> Result<Parsed<'t
     Err(ScheduleErrors { errors })
 }
 
-impl Source<'_> {
+impl SourceText<'_> {
     /// The pipeline after the rewrites in the first `count` lines below the header; `None` after recording a fault.
     fn rewritten<'p>(
         &mut self,
@@ -157,7 +157,7 @@ impl<'e, 't> Cursor<'e, 't> {
 
 struct Parser<'p, 't> {
     names: Names<'p>,
-    source: Source<'t>,
+    source: SourceText<'t>,
     schedule: Schedule,
 }
 

@@ -40,7 +40,7 @@ impl Schedule {
 
 /// The columns of a line.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum LineKind {
     /// The pipeline's name and inlined Funcs.
     Header,
     /// A kernel: block, numbers, threads, serial, unroll.
@@ -52,15 +52,15 @@ enum Kind {
     Line,
 }
 
-struct Row {
+struct TreeLine {
     path: Path,
     depth: usize,
-    kind: Kind,
+    kind: LineKind,
     head: String,
     cells: Vec<String>,
 }
 
-impl Row {
+impl TreeLine {
     fn head_width(&self) -> usize {
         INDENT * self.depth + self.head.len()
     }
@@ -70,9 +70,9 @@ impl Row {
 pub(crate) fn lines(schedule: &Schedule, pipeline: &Pipeline) -> Vec<(Path, String)> {
     let mut printer = Printer { names: Names::new(pipeline), rows: Vec::new() };
     let name: Vec<&str> = pipeline.name().split_whitespace().collect();
-    printer.push(Path::ROOT, 0, Kind::Header, name.join(" "), Vec::new());
+    printer.push(Path::ROOT, 0, LineKind::Header, name.join(" "), Vec::new());
     for rewrite in &schedule.rewrites {
-        printer.push(Path::ROOT, 1, Kind::Line, rewrite.to_string(), Vec::new());
+        printer.push(Path::ROOT, 1, LineKind::Line, rewrite.to_string(), Vec::new());
     }
     for (i, item) in schedule.root.iter().enumerate() {
         printer.root_item(&Path::ROOT.child(i), item);
@@ -83,12 +83,12 @@ pub(crate) fn lines(schedule: &Schedule, pipeline: &Pipeline) -> Vec<(Path, Stri
 
 struct Printer<'a> {
     names: Names<'a>,
-    rows: Vec<Row>,
+    rows: Vec<TreeLine>,
 }
 
 impl Printer<'_> {
-    fn push(&mut self, path: Path, depth: usize, kind: Kind, head: String, cells: Vec<String>) {
-        self.rows.push(Row { path, depth, kind, head, cells });
+    fn push(&mut self, path: Path, depth: usize, kind: LineKind, head: String, cells: Vec<String>) {
+        self.rows.push(TreeLine { path, depth, kind, head, cells });
     }
 
     fn root_item(&mut self, path: &Path, item: &RootItem) {
@@ -108,7 +108,13 @@ impl Printer<'_> {
             format!("{} {}", self.names.of_reduction(tile.stage, tile.var), size(tile.size))
         };
         let list: Vec<String> = loops.loops.iter().map(text).collect();
-        self.push(path.clone(), path.depth(), Kind::Line, format!("{word} {}", list.join(", ")), Vec::new());
+        self.push(
+            path.clone(),
+            path.depth(),
+            LineKind::Line,
+            format!("{word} {}", list.join(", ")),
+            Vec::new(),
+        );
     }
 
     fn kernel(&mut self, path: &Path, kernel: &Kernel) {
@@ -120,7 +126,7 @@ impl Printer<'_> {
         if let Some(nest) = short {
             cells.extend(self.mapping(nest));
         }
-        self.push(path.clone(), path.depth(), Kind::Kernel, head, cells);
+        self.push(path.clone(), path.depth(), LineKind::Kernel, head, cells);
         match short {
             Some(nest) => self.registers(&path.child(0), path.depth() + 1, nest),
             None => self.body(path, &kernel.body),
@@ -144,7 +150,13 @@ impl Printer<'_> {
                         // The same order as in the line of a kernel.
                         cells.swap(0, 4);
                     }
-                    self.push(path.clone(), path.depth(), Kind::Nest, self.names.of_item(nest.item), cells);
+                    self.push(
+                        path.clone(),
+                        path.depth(),
+                        LineKind::Nest,
+                        self.names.of_item(nest.item),
+                        cells,
+                    );
                     self.registers(&path, path.depth() + 1, nest);
                 }
             }
@@ -154,7 +166,7 @@ impl Printer<'_> {
     fn registers(&mut self, path: &Path, depth: usize, nest: &Nest) {
         for (i, func) in nest.registers.iter().enumerate() {
             let (head, cells) = (self.names.of_func(*func).to_string(), vec!["registers".to_string()]);
-            self.push(path.child(i), depth, Kind::Registers, head, cells);
+            self.push(path.child(i), depth, LineKind::Registers, head, cells);
         }
     }
 
@@ -212,26 +224,26 @@ fn storage(storage: Storage) -> &'static str {
 }
 
 /// Arranges rows in columns.
-fn layout(rows: &[Row], inlined: Vec<&str>) -> Vec<(Path, String)> {
-    let in_columns = |row: &&Row| match row.kind {
-        Kind::Line => false,
-        Kind::Header => !inlined.is_empty(),
+fn layout(rows: &[TreeLine], inlined: Vec<&str>) -> Vec<(Path, String)> {
+    let in_columns = |row: &&TreeLine| match row.kind {
+        LineKind::Line => false,
+        LineKind::Header => !inlined.is_empty(),
         _ => true,
     };
-    let start = rows.iter().filter(in_columns).map(Row::head_width).max().unwrap_or(0) + GAP;
-    let (kernels, nests) = (columns(rows, Kind::Kernel), columns(rows, Kind::Nest));
+    let start = rows.iter().filter(in_columns).map(TreeLine::head_width).max().unwrap_or(0) + GAP;
+    let (kernels, nests) = (columns(rows, LineKind::Kernel), columns(rows, LineKind::Nest));
     let mut lines: Vec<(Path, String)> = Vec::new();
     for row in rows {
         let widths: &[usize] = match row.kind {
-            Kind::Header => {
+            LineKind::Header => {
                 let header = header(&row.head, start, &inlined);
                 lines.extend(header.into_iter().map(|line| (row.path.clone(), line)));
                 continue;
             }
-            Kind::Kernel => &kernels,
-            Kind::Nest => &nests,
-            Kind::Registers => &[0],
-            Kind::Line => &[],
+            LineKind::Kernel => &kernels,
+            LineKind::Nest => &nests,
+            LineKind::Registers => &[0],
+            LineKind::Line => &[],
         };
         let mut line = " ".repeat(INDENT * row.depth) + &row.head;
         let mut column = start;
@@ -247,7 +259,7 @@ fn layout(rows: &[Row], inlined: Vec<&str>) -> Vec<(Path, String)> {
 }
 
 /// The width of each column for one kind of rows.
-fn columns(rows: &[Row], kind: Kind) -> Vec<usize> {
+fn columns(rows: &[TreeLine], kind: LineKind) -> Vec<usize> {
     let rows = || rows.iter().filter(|row| row.kind == kind);
     let count = rows().map(|row| row.cells.len()).max().unwrap_or(0);
     let width = |column: usize| rows().filter_map(|row| row.cells.get(column)).map(String::len).max();

@@ -4,7 +4,7 @@ use ahash::AHashMap;
 use warploom_lang::Pipeline;
 
 use crate::error::{ScheduleErrors, Spot};
-use crate::lines::{Entry, Source};
+use crate::lines::{Entry, SourceText};
 use crate::parse::{Parsed, is_registers, parsed};
 use crate::path::Path;
 use crate::print::lines;
@@ -61,7 +61,7 @@ impl Written {
 /// Records the spots of entries without faults, which are the children of a node in the same order. A Func may be
 /// called `kernel`, so the word is a keyword only outside of kernels.
 fn note<'e, 't: 'e>(
-    source: &Source<'t>,
+    source: &SourceText<'t>,
     parent: &Path,
     entries: impl Iterator<Item = &'e Entry<'t>>,
     outside_kernels: bool,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use crate::expand::{Decision, Manner};
+use crate::expand::{Decision, Sampling};
 use crate::hash::of_words;
 use crate::search::Search;
 use crate::state::{Child, State};
@@ -91,7 +91,7 @@ impl Eq for Entry {}
 
 /// A state in the beam.
 #[derive(Debug)]
-struct Chosen {
+struct BeamState {
     state: Arc<State>,
     trail: Option<Arc<Trail>>,
 }
@@ -134,11 +134,11 @@ impl Pass<'_> {
     }
 
     /// The states that remain after the last decision, cheapest first.
-    fn beam(&self, search: &Search<'_>, starts: &[Arc<State>], blessed: &BTreeSet<u64>) -> Vec<Chosen> {
-        let manner = Manner { seed: self.seed, depth: self.depth(), coarse: self.number.is_none() };
-        let mut expander = search.expander(manner);
-        let mut beam: Vec<Chosen> =
-            starts.iter().map(|state| Chosen { state: state.clone(), trail: None }).collect();
+    fn beam(&self, search: &Search<'_>, starts: &[Arc<State>], blessed: &BTreeSet<u64>) -> Vec<BeamState> {
+        let sampling = Sampling { seed: self.seed, depth: self.depth(), coarse: self.number.is_none() };
+        let mut expander = search.expander(sampling);
+        let mut beam: Vec<BeamState> =
+            starts.iter().map(|state| BeamState { state: state.clone(), trail: None }).collect();
         for (position, decision) in self.decisions.iter().enumerate() {
             if search.is_over() {
                 break;
@@ -157,7 +157,7 @@ impl Pass<'_> {
             search.say(Event::Decided { decision: position + 1, of: self.decisions.len(), best });
             tracing::trace!(decision = position + 1, of = self.decisions.len(), best_us = best, "decided");
         }
-        let order = |of: &Chosen| of.state.identity();
+        let order = |of: &BeamState| of.state.identity();
         beam.sort_by(|a, b| a.state.cost().total_cmp(&b.state.cost()).then(order(a).cmp(&order(b))));
         beam
     }
@@ -169,14 +169,14 @@ impl Pass<'_> {
 
     /// Selects the states that survive. Every further state with the same structure gets a larger
     /// penalty, so that the beam stays diverse.
-    fn select(&self, queue: BinaryHeap<Entry>, most: usize, blessed: &BTreeSet<u64>) -> Vec<Chosen> {
+    fn select(&self, queue: BinaryHeap<Entry>, most: usize, blessed: &BTreeSet<u64>) -> Vec<BeamState> {
         let mut queue = queue;
         let mut selected = Vec::with_capacity(most);
         let mut alike: BTreeMap<u64, u32> = BTreeMap::new();
         while selected.len() < most {
             let Some(mut entry) = queue.pop() else { break };
             let Some(pass) = self.number.filter(|_| !entry.penalised && most > 1) else {
-                selected.push(self.chosen(entry));
+                selected.push(self.in_beam(entry));
                 continue;
             };
             let count = alike.entry(entry.child.structure(self.depth() + 1)).or_insert(0);
@@ -188,20 +188,20 @@ impl Pass<'_> {
             entry.rank *= f64::from(penalty);
             match queue.peek() {
                 Some(next) if penalty > 1 && entry < *next => queue.push(entry),
-                _ => selected.push(self.chosen(entry)),
+                _ => selected.push(self.in_beam(entry)),
             }
         }
         selected
     }
 
-    fn chosen(&self, entry: Entry) -> Chosen {
+    fn in_beam(&self, entry: Entry) -> BeamState {
         let hash = entry.child.structure(self.depth());
         let trail = self.number.map(|_| Arc::new(Trail { hash, before: entry.before }));
-        Chosen { state: entry.child.state(), trail }
+        BeamState { state: entry.child.state(), trail }
     }
 
     /// Records the structures on the path to the best states.
-    fn bless(&self, finished: &[Chosen], factor: f64, blessed: &mut BTreeSet<u64>) {
+    fn bless(&self, finished: &[BeamState], factor: f64, blessed: &mut BTreeSet<u64>) {
         let Some(best) = finished.first().map(|of| of.state.cost()) else { return };
         for of in finished.iter().filter(|of| of.state.cost() <= factor * best) {
             let mut trail = of.trail.as_ref();
@@ -213,7 +213,7 @@ impl Pass<'_> {
     }
 
     /// The states of the last beam, and refined versions of the best ones.
-    fn finished(&self, search: &Search<'_>, beam: &[Chosen]) -> Vec<Arc<State>> {
+    fn finished(&self, search: &Search<'_>, beam: &[BeamState]) -> Vec<Arc<State>> {
         let mut states: Vec<Arc<State>> = beam.iter().map(|of| of.state.clone()).collect();
         if self.number.is_some() {
             let best = states.len().min(REFINED);

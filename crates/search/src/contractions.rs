@@ -18,16 +18,16 @@ use warploom_schedule::{EdgeId, Item, Load, LoopKind, Nest, NodeId, NodeSet, Roo
 
 use crate::evaluate::Evaluator;
 use crate::expand::accepted;
-use crate::follow::{Along, along};
 use crate::hash::of_words;
 use crate::kernels::{Shape, Tiler};
-use crate::lift::lifted;
 use crate::places::Places;
+use crate::propagate::{ReaderLoops, reader_loops};
 use crate::reductions::{Variant, steps, tiled};
 use crate::search::Search;
-use crate::space::{Space, Span};
-use crate::state::{Child, Kern, Sketch, State};
+use crate::space::{SearchSpace, Span};
+use crate::state::{Child, EvaluatedKernel, Sketch, State};
 use crate::statistics::Statistics;
+use crate::unfuse::unfused;
 
 /// The most tiles of a block that are evaluated.
 const MOST_SHAPES: usize = 240;
@@ -130,7 +130,7 @@ struct Contraction<'a> {
     reduces: StageRef,
     /// The stage whose kernel it joins.
     owner: StageRef,
-    along: Along,
+    reader_loops: ReaderLoops,
     /// Whether its operands are reused enough to be worth a copy.
     reuses: bool,
     /// Inlined Funcs that only the reduction reads. They can be copied like inputs.
@@ -153,14 +153,14 @@ impl<'a> Contraction<'a> {
         }
         let owner = only_reader(space, func).filter(|owner| !space.is_decided(owner.func))?;
         let base = search.counted(|counts| alone(evaluator, state, func, owner, counts))?;
-        let along = along(space, &Nest::global(owner), func, &base.inlined)?;
-        if !along.iter().all(|kind| matches!(kind, Some(LoopKind::Pure(_)))) {
+        let reader_loops = reader_loops(space, &Nest::global(owner), func, &base.inlined)?;
+        if !reader_loops.iter().all(|kind| matches!(kind, Some(LoopKind::Pure(_)))) {
             return None;
         }
         let copied = if reuses { copied(space, &base, reduces) } else { Vec::new() };
         let mut inlined = base.inlined.clone();
         copied.iter().for_each(|func| inlined.remove(space.dag.func_node(*func)));
-        Some(Contraction { evaluator, base, func, reduces, owner, along, reuses, copied, inlined })
+        Some(Contraction { evaluator, base, func, reduces, owner, reader_loops, reuses, copied, inlined })
     }
 
     /// The states with the best kernels that were found for some numbers of points per thread, cheapest first.
@@ -177,9 +177,9 @@ impl<'a> Contraction<'a> {
         let more = best.into_iter().flat_map(|shape| others.iter().map(move |variant| (shape, variant)));
         found.extend(self.judged(search, more, &tiler));
         found.sort_by(|(a, _), (b, _)| a.cost().total_cmp(&b.cost()));
-        let state = |(kern, _): &(Arc<Kern>, &Shape)| {
+        let state = |(kernel, _): &(Arc<EvaluatedKernel>, &Shape)| {
             let inlined = Some(self.inlined.clone());
-            Child::new(&self.base, smallvec![kern.clone()], Some(self.func), inlined).state()
+            Child::new(&self.base, smallvec![kernel.clone()], Some(self.func), inlined).state()
         };
         let kinds = first_of_each(&mut found);
         found.iter().take(kinds.min(MOST_KEPT)).map(state).collect()
@@ -191,13 +191,13 @@ impl<'a> Contraction<'a> {
         search: &Search<'_>,
         wanted: impl Iterator<Item = (&'s Shape, &'s Variant)>,
         tiler: &Tiler<'_>,
-    ) -> Vec<(Arc<Kern>, &'s Shape)> {
+    ) -> Vec<(Arc<EvaluatedKernel>, &'s Shape)> {
         let wanted: Vec<(&Shape, &Variant)> = wanted.collect();
         let judged = wanted.into_par_iter().filter_map(|(shape, variant)| {
             let sketch = self.sketch(tiler, shape, variant)?;
             search.counted(|counts| Some((self.cheapest(sketch, counts)?, shape)))
         });
-        let mut found: Vec<(Arc<Kern>, &Shape)> = judged.collect();
+        let mut found: Vec<(Arc<EvaluatedKernel>, &Shape)> = judged.collect();
         // The sort is stable, and the order before it does not depend on threads.
         found.sort_by(|(a, _), (b, _)| a.cost().total_cmp(&b.cost()));
         found
@@ -209,7 +209,7 @@ impl<'a> Contraction<'a> {
         let space = self.evaluator.space;
         let tiles = tiler.thread_tiles(shape);
         let places = Places::new(space, &self.base, self.func);
-        let items = places.private_items(&tiles, &self.along, variant);
+        let items = places.private_items(&tiles, &self.reader_loops, variant);
         let mut item = tiler.item(shape).with(|kernel| kernel.body.splice(0..0, items).for_each(drop));
         let stages = self.copied.iter().flat_map(|func| space.stages_of(*func));
         let mut copies: Vec<Item> = stages.map(Item::Stage).collect();
@@ -234,7 +234,7 @@ impl<'a> Contraction<'a> {
     }
 
     /// The kernel with adjacent or interleaved register tiles, whichever is cheaper.
-    fn cheapest(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
+    fn cheapest(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<EvaluatedKernel>> {
         let grouped = interleaved(&sketch.item).map(|item| sketch.with_tiles(item));
         let all = [Some(sketch), grouped.filter(|of| self.evaluator.knows(&of.item))];
         let found = all.into_iter().flatten().filter_map(|sketch| self.cheaper_pitch(sketch, counts));
@@ -242,7 +242,7 @@ impl<'a> Contraction<'a> {
     }
 
     /// The kernel with or without row pitches that avoid bank conflicts in its copies, whichever is cheaper.
-    fn cheaper_pitch(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
+    fn cheaper_pitch(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<EvaluatedKernel>> {
         let mut judge = |sketch: Sketch| {
             counts.enumerated += 1;
             self.evaluator.judge(vec![sketch], counts).pop()?.ok()
@@ -257,7 +257,7 @@ impl<'a> Contraction<'a> {
             }
         });
         let padded = Some(plain.sketch.with_tiles(item)).filter(|of| self.evaluator.knows(&of.item));
-        let padded = padded.and_then(judge).filter(|kern| kern.cost() < plain.cost());
+        let padded = padded.and_then(judge).filter(|evaluated| evaluated.cost() < plain.cost());
         padded.or(Some(plain))
     }
 
@@ -268,7 +268,7 @@ impl<'a> Contraction<'a> {
         let pure = &space.stage(self.owner).pure;
         let loads = loads(space.problem, self.reduces);
         let is_reused = |span: &Span| {
-            let dim = self.along.iter().position(|kind| *kind == Some(span.dim));
+            let dim = self.reader_loops.iter().position(|kind| *kind == Some(span.dim));
             let of_reduction = dim.map(LoopKind::Pure);
             !self.reuses || of_reduction.is_some_and(|kind| loads.iter().any(|load| load.stays_along(kind)))
         };
@@ -291,9 +291,10 @@ impl<'a> Contraction<'a> {
 }
 
 /// Moves the first kernel with each number of points per thread to the front. Returns how many there are.
-fn first_of_each(kernels: &mut Vec<(Arc<Kern>, &Shape)>) -> usize {
+fn first_of_each(kernels: &mut Vec<(Arc<EvaluatedKernel>, &Shape)>) -> usize {
     let mut seen = BTreeSet::new();
-    let is_first = |(_, shape): &(Arc<Kern>, &Shape)| seen.insert(shape.serial.iter().product::<i64>());
+    let is_first =
+        |(_, shape): &(Arc<EvaluatedKernel>, &Shape)| seen.insert(shape.serial.iter().product::<i64>());
     let (mut first, others): (Vec<_>, Vec<_>) = kernels.drain(..).partition(is_first);
     let kinds = first.len();
     first.extend(others);
@@ -302,7 +303,7 @@ fn first_of_each(kernels: &mut Vec<(Arc<Kern>, &Shape)>) -> usize {
 }
 
 /// The only stage of another Func that reads a Func.
-fn only_reader(space: &Space<'_>, func: FuncId) -> Option<StageRef> {
+fn only_reader(space: &SearchSpace<'_>, func: FuncId) -> Option<StageRef> {
     let dag = space.dag;
     let node = dag.func_node(func);
     let reader = |edge: &EdgeId| &dag.stages()[dag.edges()[*edge].consumer];
@@ -325,12 +326,12 @@ fn alone(
         let change = Places::new(space, &base, owner.func).root();
         base = accepted(evaluator, &base, &change, counts)?.state();
     }
-    let base = lifted(evaluator, &base, func, counts)?;
-    base.kernel_of(owner).is_some_and(|kern| kern.is_lone()).then_some(base)
+    let base = unfused(evaluator, &base, func, counts)?;
+    base.kernel_of(owner).is_some_and(|kernel| kernel.is_lone()).then_some(base)
 }
 
 /// The inlined Funcs that only this stage reads.
-fn copied(space: &Space<'_>, state: &State, stage: StageRef) -> Vec<FuncId> {
+fn copied(space: &SearchSpace<'_>, state: &State, stage: StageRef) -> Vec<FuncId> {
     let own = space.stage(stage).reads.iter().filter(|node| state.inlined.contains(*node));
     let only = |node: &NodeId| {
         let consumers = &space.dag.nodes()[*node].consumers;

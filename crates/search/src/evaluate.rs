@@ -14,8 +14,8 @@ use warploom_schedule::{FuncSet, Kernel, RootItem};
 
 use crate::contractions::is_contraction;
 use crate::memo::{Memo, Verdict};
-use crate::space::Space;
-use crate::state::{Kern, Sketch, State, funcs};
+use crate::space::SearchSpace;
+use crate::state::{EvaluatedKernel, Sketch, State, funcs};
 use crate::statistics::{Refusal, Statistics, StopReason};
 
 /// How long after the deadline the first schedule may still be evaluated, so that the result has a
@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Evaluates kernels and memoises the results.
 pub(crate) struct Evaluator<'a> {
-    pub space: &'a Space<'a>,
+    pub space: &'a SearchSpace<'a>,
     featurizer: Featurizer,
     model: &'a dyn CostModel,
     memo: Memo,
@@ -33,7 +33,7 @@ pub(crate) struct Evaluator<'a> {
 }
 
 /// A kernel that is legal and within the limits. The model has not predicted its cost yet.
-struct Candidate {
+struct FeaturedKernel {
     /// Its position in the request.
     position: usize,
     key: u128,
@@ -45,14 +45,14 @@ struct Candidate {
 /// The features of a sketch's kernels, and the extents of its nests.
 type Description = (Vec<KernelFeatures>, Vec<Vec<i64>>);
 
-impl Candidate {
-    fn new(position: usize, key: u128, sketch: Sketch, (features, extents): Description) -> Candidate {
-        Candidate { position, key, sketch, extents, features }
+impl FeaturedKernel {
+    fn new(position: usize, key: u128, sketch: Sketch, (features, extents): Description) -> FeaturedKernel {
+        FeaturedKernel { position, key, sketch, extents, features }
     }
 }
 
 impl<'a> Evaluator<'a> {
-    pub fn new(space: &'a Space<'a>, model: &'a dyn CostModel, started: Instant) -> Evaluator<'a> {
+    pub fn new(space: &'a SearchSpace<'a>, model: &'a dyn CostModel, started: Instant) -> Evaluator<'a> {
         let deadline = space.options.time_limit.and_then(|limit| started.checked_add(limit));
         let memo = Memo::new(space.options.memo);
         let featurizer = Featurizer::new(space.problem);
@@ -106,8 +106,8 @@ impl<'a> Evaluator<'a> {
             }
         }
         for (candidate, cost) in self.costs(candidates, counts) {
-            let Candidate { position, key, sketch, extents, .. } = candidate;
-            let verdict = Ok(Arc::new(Kern::new(sketch, key, extents, cost)));
+            let FeaturedKernel { position, key, sketch, extents, .. } = candidate;
+            let verdict = Ok(Arc::new(EvaluatedKernel::new(sketch, key, extents, cost)));
             self.memo.insert(key, verdict.clone());
             verdicts[position] = verdict;
         }
@@ -115,14 +115,14 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Predicts the cost of all candidates in one batch.
-    fn costs(&self, candidates: Vec<Candidate>, counts: &mut Statistics) -> Vec<(Candidate, f64)> {
+    fn costs(&self, candidates: Vec<FeaturedKernel>, counts: &mut Statistics) -> Vec<(FeaturedKernel, f64)> {
         let started = Instant::now();
         let features: Vec<&KernelFeatures> = candidates.iter().flat_map(|of| &of.features).collect();
         let mut costs = Vec::with_capacity(features.len());
         self.model.costs(self.space.dag, &features, &mut costs);
         counts.costing += started.elapsed();
         let mut costs = costs.into_iter();
-        let sum = |candidate: Candidate| {
+        let sum = |candidate: FeaturedKernel| {
             let cost = costs.by_ref().take(candidate.features.len()).sum();
             (candidate, cost)
         };
@@ -131,16 +131,16 @@ impl<'a> Evaluator<'a> {
 
     /// Evaluates a kernel that must be legal but may exceed the limits of the search. `None` if it
     /// is illegal, or if the grace period after the deadline is over.
-    pub fn appraise(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
+    pub fn appraise(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<EvaluatedKernel>> {
         if self.is_over() && self.deadline.is_some_and(|deadline| deadline.elapsed() > GRACE) {
             return None;
         }
         let inlined = funcs(self.space, &sketch.inlined);
         let description = self.description(&self.examine(&inlined, &sketch).ok()?);
-        let candidate = Candidate::new(0, sketch.key(), sketch, description);
+        let candidate = FeaturedKernel::new(0, sketch.key(), sketch, description);
         let (candidate, cost) = self.costs(vec![candidate], counts).pop()?;
-        let Candidate { key, sketch, extents, .. } = candidate;
-        Some(Arc::new(Kern::new(sketch, key, extents, cost)))
+        let FeaturedKernel { key, sketch, extents, .. } = candidate;
+        Some(Arc::new(EvaluatedKernel::new(sketch, key, extents, cost)))
     }
 
     fn candidate(
@@ -149,21 +149,21 @@ impl<'a> Evaluator<'a> {
         key: u128,
         sketch: Sketch,
         counts: &mut Statistics,
-    ) -> Result<Candidate, Refusal> {
+    ) -> Result<FeaturedKernel, Refusal> {
         counts.kernels += 1;
         let started = Instant::now();
         let inlined = funcs(self.space, &sketch.inlined);
         let plan = self.examine(&inlined, &sketch);
         counts.examining += started.elapsed();
         let plan = plan?;
-        self.register_arrays(&plan)?;
-        self.keeps_blocks(&inlined, &sketch, &plan)?;
+        self.check_register_arrays(&plan)?;
+        self.check_any_size(&inlined, &sketch, &plan)?;
         let lone = sketch.nest_reads.len() == 1;
         let started = Instant::now();
         let description = self.description(&plan);
-        let candidate = Candidate::new(position, key, sketch, description);
+        let candidate = FeaturedKernel::new(position, key, sketch, description);
         counts.featuring += started.elapsed();
-        candidate.features.iter().try_for_each(|kernel| self.worth_it(kernel, lone))?;
+        candidate.features.iter().try_for_each(|kernel| self.check_limits(kernel, lone))?;
         Ok(candidate)
     }
 
@@ -183,7 +183,7 @@ impl<'a> Evaluator<'a> {
 
     /// Refuses kernels that are not legal at all sizes, or that need so much shared memory at the largest sizes that
     /// fewer than half as many blocks fit.
-    fn keeps_blocks(&self, inlined: &FuncSet, sketch: &Sketch, plan: &Plan) -> Result<(), Refusal> {
+    fn check_any_size(&self, inlined: &FuncSet, sketch: &Sketch, plan: &Plan) -> Result<(), Refusal> {
         let Some(any_size) = &self.space.any_size else { return Ok(()) };
         let largest = any_size.examine(inlined, [&*sketch.item]).map_err(|_| Refusal::Illegal)?;
         let device = any_size.device();
@@ -196,7 +196,7 @@ impl<'a> Evaluator<'a> {
 
     /// Refuses nests whose registers exceed the limit for values that a thread computes for itself. Registers that
     /// lanes share only have to fit.
-    fn register_arrays(&self, plan: &Plan) -> Result<(), Refusal> {
+    fn check_register_arrays(&self, plan: &Plan) -> Result<(), Refusal> {
         let bytes = |registers: &BTreeMap<FuncId, RegisterFootprint>| {
             let of = |(func, footprint): (&FuncId, &RegisterFootprint)| {
                 let node = &self.space.dag.nodes()[self.space.dag.func_node(*func)];
@@ -213,7 +213,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn worth_it(&self, kernel: &KernelFeatures, lone: bool) -> Result<(), Refusal> {
+    fn check_limits(&self, kernel: &KernelFeatures, lone: bool) -> Result<(), Refusal> {
         let limits = &self.space.options.limits;
         if kernel.registers > self.space.problem.device().registers.per_thread {
             return Err(Refusal::Registers);
@@ -244,22 +244,22 @@ impl<'a> Evaluator<'a> {
     /// The state in which each tiled contraction sets `blocks`, the occupancy that the prediction assumes. Without it,
     /// the kernel compiler allocates more registers to unrolled products than they need, and fewer blocks fit. `None`
     /// if no contraction needs it.
-    pub fn held(&self, state: &State, counts: &mut Statistics) -> Option<State> {
+    pub fn with_blocks(&self, state: &State, counts: &mut Statistics) -> Option<State> {
         let mut kernels = state.kernels.clone();
-        for kern in &mut kernels {
+        for evaluated in &mut kernels {
             let is_free = |kernel: &Kernel| {
                 kernel.numbers.blocks.is_none()
                     && !self.space.is_decided(kernel.stage.func)
                     && self.is_tiled_contraction(kernel)
             };
-            if kern.sketch.item.kernels().any(is_free) {
-                let blocks = self.supposed_blocks(kern);
-                let item = kern.sketch.item.with(|kernel| kernel.numbers.blocks = blocks);
-                *kern = self.judge(vec![kern.sketch.with_tiles(item)], counts).pop()?.ok()?;
+            if evaluated.sketch.item.kernels().any(is_free) {
+                let blocks = self.predicted_blocks(evaluated);
+                let item = evaluated.sketch.item.with(|kernel| kernel.numbers.blocks = blocks);
+                *evaluated = self.judge(vec![evaluated.sketch.with_tiles(item)], counts).pop()?.ok()?;
             }
         }
-        let held = State::new(kernels, state.inlined.clone());
-        (held.identity() != state.identity()).then_some(held)
+        let bound = State::new(kernels, state.inlined.clone());
+        (bound.identity() != state.identity()).then_some(bound)
     }
 
     /// Whether a kernel has a contraction in registers that runs in loops over the block.
@@ -272,9 +272,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The blocks per SM that the prediction assumes, if registers limit them and there are several.
-    fn supposed_blocks(&self, kern: &Kern) -> Option<NonZeroU32> {
-        let inlined = funcs(self.space, &kern.sketch.inlined);
-        let plan = self.examine(&inlined, &kern.sketch).ok()?;
+    fn predicted_blocks(&self, evaluated: &EvaluatedKernel) -> Option<NonZeroU32> {
+        let inlined = funcs(self.space, &evaluated.sketch.inlined);
+        let plan = self.examine(&inlined, &evaluated.sketch).ok()?;
         let [kernel] = &self.featurizer.features(&plan)[..] else { return None };
         let device = self.space.problem.device();
         let blocks = device.occupancy(kernel.threads, kernel.registers, kernel.shared_bytes).blocks_per_sm;
@@ -287,9 +287,9 @@ impl<'a> Evaluator<'a> {
     pub fn func_costs(&self, state: &State) -> BTreeMap<FuncId, f64> {
         let dag = self.space.dag;
         let mut costs = BTreeMap::new();
-        for kern in state.kernels.iter().take_while(|_| !self.is_over()) {
-            let inlined = funcs(self.space, &kern.sketch.inlined);
-            let Ok(plan) = self.examine(&inlined, &kern.sketch) else { continue };
+        for evaluated in state.kernels.iter().take_while(|_| !self.is_over()) {
+            let inlined = funcs(self.space, &evaluated.sketch.inlined);
+            let Ok(plan) = self.examine(&inlined, &evaluated.sketch) else { continue };
             for kernel in self.featurizer.features(&plan) {
                 let terms = self.model.explain(dag, &kernel);
                 let part = |terms: &Vec<warploom_cost::Term>| -> f64 {

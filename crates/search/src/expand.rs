@@ -8,13 +8,13 @@ use warploom_lang::FuncId;
 use warploom_schedule::StageRef;
 
 use crate::evaluate::Evaluator;
-use crate::lift::lifted;
-use crate::menu::{Menus, best_of};
 use crate::places::{Change, Places};
+use crate::sampling::{TilingCache, cheapest_of};
 use crate::search::Search;
 use crate::staging::staged;
-use crate::state::{Child, Kern, Sketch, State, stage_word};
+use crate::state::{Child, EvaluatedKernel, Sketch, State, stage_word};
 use crate::statistics::Statistics;
+use crate::unfuse::unfused;
 
 /// A decision of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +29,7 @@ pub enum Decision {
 
 /// Which of the many options of a decision are evaluated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Manner {
+pub struct Sampling {
     /// Seeds the order in which the options of a bucket are tried.
     pub seed: u64,
     /// Options whose trees are equal down to this depth are in the same bucket, and only some
@@ -39,17 +39,17 @@ pub struct Manner {
     pub coarse: bool,
 }
 
-/// Lists and evaluates the options of decisions in one [`Manner`]. It caches the tiles of kernels,
+/// Lists and evaluates the options of decisions under one [`Sampling`]. It caches the tiles of kernels,
 /// so a walk over many states should reuse one expander.
 pub struct Expander<'a> {
     search: &'a Search<'a>,
-    manner: Manner,
-    menus: Menus,
+    sampling: Sampling,
+    tilings: TilingCache,
 }
 
 impl<'a> Expander<'a> {
-    pub(crate) fn new(search: &'a Search<'a>, manner: Manner) -> Expander<'a> {
-        Expander { search, manner, menus: Menus::default() }
+    pub(crate) fn new(search: &'a Search<'a>, sampling: Sampling) -> Expander<'a> {
+        Expander { search, sampling, tilings: TilingCache::default() }
     }
 
     /// The states to which a decision leads from one state. There is at least one, which may be
@@ -60,7 +60,7 @@ impl<'a> Expander<'a> {
 
     /// Expands several states in parallel: the states to which a decision leads from each.
     pub fn expand_all(&mut self, states: &[Arc<State>], decision: Decision) -> Vec<Vec<Child>> {
-        self.menus.prepare(self.search, states, decision, self.manner);
+        self.tilings.fill(self.search, states, decision, self.sampling);
         let expand = |state| self.search.counted(|counts| self.children(state, decision, counts));
         states.par_iter().map(expand).collect()
     }
@@ -69,9 +69,9 @@ impl<'a> Expander<'a> {
         let evaluator = &self.search.evaluator;
         counts.decisions += 1;
         let children = match decision {
-            Decision::Place(func) => place(evaluator, state, func, self.manner, counts),
-            Decision::Tile(stage) => tile(state, stage, &self.menus),
-            Decision::Inputs if self.manner.coarse => vec![Child::same(state)],
+            Decision::Place(func) => place(evaluator, state, func, self.sampling, counts),
+            Decision::Tile(stage) => tile(state, stage, &self.tilings),
+            Decision::Inputs if self.sampling.coarse => vec![Child::same(state)],
             Decision::Inputs => vec![staged(evaluator, state, counts)],
         };
         counts.states += children.len() as u64;
@@ -83,12 +83,12 @@ fn place(
     evaluator: &Evaluator<'_>,
     state: &Arc<State>,
     func: FuncId,
-    manner: Manner,
+    sampling: Sampling,
     counts: &mut Statistics,
 ) -> Vec<Child> {
-    // First lift whatever prevents moving the Func. If that is impossible, the state does not
+    // First unfuse whatever prevents moving the Func. If that is impossible, the state does not
     // change.
-    let Some(base) = lifted(evaluator, state, func, counts) else { return vec![Child::same(state)] };
+    let Some(base) = unfused(evaluator, state, func, counts) else { return vec![Child::same(state)] };
     let places = Places::new(evaluator.space, &base, func);
     let mut children = Vec::new();
     if let Some(inline) = places.inline() {
@@ -101,14 +101,14 @@ fn place(
     // Like inlining, a kernel of its own is a distinct option that is never sampled away.
     counts.enumerated += 1;
     children.extend(accepted(evaluator, &base, &places.root(), counts));
-    if !manner.coarse {
+    if !sampling.coarse {
         let options = places.fused(evaluator, counts);
         let salt = stage_word(StageRef { func, stage: 0 });
-        for kern in best_of(evaluator, options, manner, salt, counts) {
-            children.push(Child::new(&base, smallvec![kern], Some(func), Some(places.inlined.clone())));
+        for kernel in cheapest_of(evaluator, options, sampling, salt, counts) {
+            children.push(Child::new(&base, smallvec![kernel], Some(func), Some(places.inlined.clone())));
         }
     }
-    // If the Func was lifted, keeping the old state is an option too. It is the only one if every
+    // If Funcs were unfused, keeping the old state is an option too. It is the only one if every
     // option is refused.
     if children.is_empty() || !Arc::ptr_eq(&base, state) {
         children.push(Child::same(state));
@@ -116,12 +116,12 @@ fn place(
     children
 }
 
-fn tile(state: &Arc<State>, stage: StageRef, menus: &Menus) -> Vec<Child> {
+fn tile(state: &Arc<State>, stage: StageRef, tilings: &TilingCache) -> Vec<Child> {
     let mut children = vec![Child::same(state)];
     // A kernel with more than its own stage was tiled before the rest was added.
-    if let Some(kern) = state.kernel_of(stage).filter(|kern| kern.is_lone()) {
-        let changed = |option: &&Arc<Kern>| option.totals.identity != kern.totals.identity;
-        let options = menus.of(&kern.sketch).iter().filter(changed);
+    if let Some(kernel) = state.kernel_of(stage).filter(|kernel| kernel.is_lone()) {
+        let changed = |option: &&Arc<EvaluatedKernel>| option.totals.identity != kernel.totals.identity;
+        let options = tilings.of(&kernel.sketch).iter().filter(changed);
         children.extend(options.map(|option| Child::new(state, smallvec![option.clone()], None, None)));
     }
     children
@@ -140,17 +140,19 @@ pub(crate) fn accepted(
         new.filter_map(|item| Sketch::new(space, item.clone(), &change.inlined)).collect();
     if change.inlined != base.inlined {
         let (more, less) = (change.inlined.without(&base.inlined), base.inlined.without(&change.inlined));
-        let others = base.kernels.iter().filter(|kern| kern.sketch.own.func != change.func);
+        let others = base.kernels.iter().filter(|kernel| kernel.sketch.own.func != change.func);
         // Kernels that read newly inlined Funcs, and kernels into which a Func is no longer inlined.
-        let touched = others
-            .filter(|kern| more.intersects(&kern.sketch.reads) || less.intersects(&kern.sketch.inlined));
-        sketches
-            .extend(touched.filter_map(|kern| Sketch::new(space, kern.sketch.item.clone(), &change.inlined)));
+        let touched = others.filter(|kernel| {
+            more.intersects(&kernel.sketch.reads) || less.intersects(&kernel.sketch.inlined)
+        });
+        sketches.extend(
+            touched.filter_map(|kernel| Sketch::new(space, kernel.sketch.item.clone(), &change.inlined)),
+        );
     }
-    let mut kernels: SmallVec<[Arc<Kern>; 1]> = SmallVec::new();
+    let mut kernels: SmallVec<[Arc<EvaluatedKernel>; 1]> = SmallVec::new();
     for verdict in evaluator.judge(sketches, counts) {
         match verdict {
-            Ok(kern) => kernels.push(kern),
+            Ok(kernel) => kernels.push(kernel),
             Err(reason) => {
                 counts.refuse(reason);
                 return None;

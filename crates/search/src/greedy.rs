@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::expand::{Decision, Expander, Manner};
+use crate::expand::{Decision, Expander, Sampling};
 use crate::hash::{of_words, unit};
 use crate::search::Search;
 use crate::state::State;
@@ -24,8 +24,8 @@ pub(crate) fn greedy(search: &Search<'_>, start: &Arc<State>, decisions: &[Decis
     let options = search.options();
     let seed = |word: u64, number: usize| of_words(&[options.seed, word, number as u64]);
     let samples = |group: usize| -> Vec<Arc<State>> {
-        let manner = Manner { seed: seed(u64::MAX - 1, group), depth: DEPTH, coarse: false };
-        let mut expander = search.expander(manner);
+        let sampling = Sampling { seed: seed(u64::MAX - 1, group), depth: DEPTH, coarse: false };
+        let mut expander = search.expander(sampling);
         let numbers = (1..options.samples.max(1)).filter(|number| number % GROUPS == group);
         let sample = |number| {
             let state = sample(search, &mut expander, start, decisions, seed(u64::MAX, number));

@@ -8,7 +8,7 @@ use warploom_schedule::{RootItem, Size, ThreadTiles, Tile};
 use crate::choices::{Choices, Room};
 use crate::hash::of_words;
 use crate::reductions::{Variant, at_root};
-use crate::space::{Space, Span, StageFacts};
+use crate::space::{SearchSpace, Span, StageFacts};
 use crate::tiles::{Bounds, MIN_VECTOR, idle_lanes, points, serial_sizes, thread_sizes, thread_tilings};
 
 /// The most tilings that are enumerated. If there are more, they are sampled.
@@ -44,13 +44,13 @@ pub(crate) struct Shape {
 
 /// Enumerates the tilings of a stage.
 pub(crate) struct Tiler<'a> {
-    space: &'a Space<'a>,
+    space: &'a SearchSpace<'a>,
     facts: &'a StageFacts,
     pub variants: Vec<Variant>,
 }
 
 /// The tilings of a stage: all of them, or a sample if there are too many.
-pub(crate) fn tilings(space: &Space<'_>, facts: &StageFacts) -> Vec<Tiling> {
+pub(crate) fn tilings(space: &SearchSpace<'_>, facts: &StageFacts) -> Vec<Tiling> {
     let tiler = Tiler::new(space, facts);
     let mut shapes: Vec<(Shape, f64)> =
         tiler.shapes().into_iter().map(|shape| (shape.clone(), tiler.blocks(&shape))).collect();
@@ -68,7 +68,7 @@ pub(crate) fn tilings(space: &Space<'_>, facts: &StageFacts) -> Vec<Tiling> {
 }
 
 impl<'a> Tiler<'a> {
-    pub fn new(space: &'a Space<'a>, facts: &'a StageFacts) -> Tiler<'a> {
+    pub fn new(space: &'a SearchSpace<'a>, facts: &'a StageFacts) -> Tiler<'a> {
         Tiler { space, facts, variants: at_root(space, facts) }
     }
 

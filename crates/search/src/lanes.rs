@@ -13,8 +13,8 @@ use warploom_plan::NestFootprint;
 use warploom_schedule::{Kernel, Nest, NodeSet, RootItem, Size, ThreadTiles, Tile};
 
 use crate::search::Search;
-use crate::space::{Space, Span};
-use crate::state::{Child, Kern, Sketch, State, funcs};
+use crate::space::{SearchSpace, Span};
+use crate::state::{Child, EvaluatedKernel, Sketch, State, funcs};
 
 /// The adjacent points of a lane.
 const POINTS: [i64; 3] = [1, 2, 4];
@@ -28,13 +28,13 @@ const WARPS: [i64; 3] = [2, 4, 8];
 /// The states in which the lanes of one kernel share registers, with various numbers of points, rows and warps.
 pub(crate) fn in_lanes(search: &Search<'_>, state: &Arc<State>) -> Vec<Arc<State>> {
     let kernels = state.kernels.par_iter().filter(|_| !search.is_over());
-    let found: Vec<Vec<Arc<State>>> = kernels.map(|kern| with_lanes(search, state, kern)).collect();
+    let found: Vec<Vec<Arc<State>>> = kernels.map(|kernel| with_lanes(search, state, kernel)).collect();
     found.into_iter().flatten().collect()
 }
 
-fn with_lanes(search: &Search<'_>, state: &Arc<State>, kern: &Arc<Kern>) -> Vec<Arc<State>> {
+fn with_lanes(search: &Search<'_>, state: &Arc<State>, evaluated: &Arc<EvaluatedKernel>) -> Vec<Arc<State>> {
     let space = search.evaluator.space;
-    let Some(sharing) = Sharing::new(space, state, kern) else { return Vec::new() };
+    let Some(sharing) = Sharing::new(space, state, evaluated) else { return Vec::new() };
     let mut found = Vec::new();
     for (points, rows) in POINTS.into_iter().flat_map(|points| ROWS.map(|rows| (points, rows))) {
         found.extend(WARPS.into_iter().filter_map(|warps| sharing.sketch(Shape { points, rows, warps })));
@@ -46,7 +46,9 @@ fn with_lanes(search: &Search<'_>, state: &Arc<State>, kern: &Arc<Kern>) -> Vec<
     });
     let legal =
         verdicts.into_iter().zip(inlined).filter_map(|(verdict, inlined)| Some((verdict.ok()?, inlined)));
-    legal.map(|(kern, inlined)| Child::new(state, smallvec![kern], None, Some(inlined)).state()).collect()
+    legal
+        .map(|(evaluated, inlined)| Child::new(state, smallvec![evaluated], None, Some(inlined)).state())
+        .collect()
 }
 
 /// The tile sizes of such a kernel.
@@ -59,8 +61,8 @@ struct Shape {
 
 /// A kernel whose lanes could share registers.
 struct Sharing<'a> {
-    space: &'a Space<'a>,
-    kern: &'a Kern,
+    space: &'a SearchSpace<'a>,
+    evaluated: &'a EvaluatedKernel,
     kernel: &'a Kernel,
     own: &'a Nest,
     /// The Funcs that are inlined in the state.
@@ -74,20 +76,25 @@ struct Sharing<'a> {
 }
 
 impl<'a> Sharing<'a> {
-    fn new(space: &'a Space<'a>, state: &'a State, kern: &'a Kern) -> Option<Sharing<'a>> {
-        let kernel = kern.sketch.item.kernels().next()?;
+    fn new(
+        space: &'a SearchSpace<'a>,
+        state: &'a State,
+        evaluated: &'a EvaluatedKernel,
+    ) -> Option<Sharing<'a>> {
+        let kernel = evaluated.sketch.item.kernels().next()?;
         let own = kernel.body.last()?.nest()?;
-        let facts = space.stage(kern.sketch.own);
+        let facts = space.stage(evaluated.sketch.own);
         let plain = kernel.body.iter().all(|item| item.nest().is_some()) && facts.reductions.is_empty();
-        if !plain || space.is_fixed(kern.sketch.own) {
+        if !plain || space.is_fixed(evaluated.sketch.own) {
             return None;
         }
         let warp = i64::from(space.problem.device().threads.warp);
         let lane = *facts.pure.iter().find(|span| span.extent >= warp)?;
         let mut others: Vec<Span> = facts.pure.iter().filter(|span| **span != lane).copied().collect();
         let row = others.remove(others.iter().position(|span| span.extent > 1)?);
-        let funcs = shared_funcs(space, state, kern, kernel);
-        let sharing = Sharing { space, kern, kernel, own, inlined: &state.inlined, funcs, lane, row, others };
+        let funcs = shared_funcs(space, state, evaluated, kernel);
+        let sharing =
+            Sharing { space, evaluated, kernel, own, inlined: &state.inlined, funcs, lane, row, others };
         (!sharing.funcs.is_empty()).then_some(sharing)
     }
 
@@ -103,21 +110,21 @@ impl<'a> Sharing<'a> {
         let inlined = funcs(self.space, &self.without(&self.funcs));
         let plan = self.space.problem.plan_of(&inlined, [&widest]);
         let footprint = plan.nests.values().last()?.footprint.as_ref()?;
-        let kept: Vec<FuncId> =
+        let shared: Vec<FuncId> =
             self.funcs.iter().copied().filter(|func| self.is_shared(footprint, shape, *func)).collect();
         let width = (full - rim(footprint, warp, shape.points)) / shape.points * shape.points;
-        if kept.is_empty() || 2 * width < full {
+        if shared.is_empty() || 2 * width < full {
             return None;
         }
-        let inlined = self.without(&kept);
-        let sketch = Sketch::new(self.space, self.item(shape, width, &kept), &inlined)?;
+        let inlined = self.without(&shared);
+        let sketch = Sketch::new(self.space, self.item(shape, width, &shared), &inlined)?;
         Some((sketch, inlined))
     }
 
-    /// The inlined Funcs other than `held`.
-    fn without(&self, held: &[FuncId]) -> NodeSet {
+    /// The inlined Funcs other than `shared`.
+    fn without(&self, shared: &[FuncId]) -> NodeSet {
         let mut inlined = self.inlined.clone();
-        held.iter().for_each(|func| inlined.remove(self.space.dag.func_node(*func)));
+        shared.iter().for_each(|func| inlined.remove(self.space.dag.func_node(*func)));
         inlined
     }
 
@@ -130,7 +137,7 @@ impl<'a> Sharing<'a> {
     }
 
     /// The kernel with blocks of this width and some Funcs in registers.
-    fn item(&self, shape: Shape, width: i64, held: &[FuncId]) -> RootItem {
+    fn item(&self, shape: Shape, width: i64, shared: &[FuncId]) -> RootItem {
         let Sharing { lane, row, .. } = *self;
         let warp = i64::from(self.space.problem.device().threads.warp);
         let tile = |span: Span, size: i64| Tile { dim: span.dim, size: Size::Of(size as u32) };
@@ -141,10 +148,10 @@ impl<'a> Sharing<'a> {
         serial.push(tile(row, shape.rows));
         serial.extend((shape.points > 1).then(|| tile(lane, shape.points)));
         let mut own = self.own.clone().mapped(ThreadTiles { threads, serial, unroll: true });
-        own.registers = held.to_vec();
+        own.registers = shared.to_vec();
         (own.numbers.lanes, own.numbers.interleave) = (true, false);
         let block: Vec<Tile> = block.collect();
-        self.kern.sketch.item.with(|kernel| {
+        self.evaluated.sketch.item.with(|kernel| {
             kernel.block = block.clone();
             kernel.body = vec![own.clone().into()];
         })
@@ -158,13 +165,18 @@ impl<'a> Sharing<'a> {
 }
 
 /// The Funcs that a kernel computes besides its own, and the nontrivial Funcs inlined into it alone, producers first.
-fn shared_funcs(space: &Space<'_>, state: &State, kern: &Kern, kernel: &Kernel) -> Vec<FuncId> {
-    let own = kern.sketch.own.func;
+fn shared_funcs(
+    space: &SearchSpace<'_>,
+    state: &State,
+    evaluated: &EvaluatedKernel,
+    kernel: &Kernel,
+) -> Vec<FuncId> {
+    let own = evaluated.sketch.own.func;
     let nests = kernel.nests().flat_map(|nest| {
         nest.item.stage().map(|stage| stage.func).into_iter().chain(nest.registers.iter().copied())
     });
-    let others = || state.kernels.iter().filter(|other| other.sketch.own != kern.sketch.own);
-    let inlined = kern.sketch.inlined.iter().filter(|id| {
+    let others = || state.kernels.iter().filter(|other| other.sketch.own != evaluated.sketch.own);
+    let inlined = evaluated.sketch.inlined.iter().filter(|id| {
         let node = &space.dag.nodes()[*id];
         let cheap = node.is_wrapper || node.is_boundary_condition || node.is_pointwise;
         !cheap && !others().any(|other| other.sketch.inlined.contains(*id))

@@ -8,8 +8,8 @@
 //!
 //! | task | modules |
 //! | --- | --- |
-//! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles`, `choices`, `follow` |
-//! | select the options to evaluate | `expand`, `lift`, `menu` |
+//! | list the options of a decision | `places`, `kernels`, `reductions`, `cooperative`, `propagate`, `staging`, `tiles`, `choices` |
+//! | select the options to evaluate | `expand`, `sampling`, `unfuse` |
 //! | evaluate options | `evaluate`, `memo`, `hash` |
 //! | offer all of the above to a strategy | `search` ([`Search`]), `space`, `state`, `options`, `fixed`, `statistics` |
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
@@ -28,34 +28,34 @@
 mod beam;
 mod choices;
 mod contractions;
+mod cooperative;
 mod evaluate;
 mod every_size;
 mod expand;
 mod fixed;
-mod follow;
 mod freeze;
 mod greedy;
 mod hash;
 mod kernels;
 mod lanes;
-mod lift;
 mod memo;
-mod menu;
 mod neighbours;
 mod options;
 mod places;
 pub mod points;
+mod propagate;
 mod reductions;
 mod refine;
 mod rewrites;
 mod rows;
+mod sampling;
 mod search;
-mod shares;
 mod space;
 mod staging;
 mod state;
 mod statistics;
 mod tiles;
+mod unfuse;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -72,9 +72,9 @@ use crate::greedy::greedy;
 use crate::neighbours::neighbourhood;
 use crate::rewrites::promising;
 use crate::rows::with_whole_rows;
-use crate::space::Space;
+use crate::space::SearchSpace;
 
-pub use expand::{Decision, Expander, Manner};
+pub use expand::{Decision, Expander, Sampling};
 pub use fixed::{Fixed, FixedError};
 pub use options::{Limits, Options};
 pub use search::Search;
@@ -264,7 +264,7 @@ impl Outcome {
 /// use warploom_cost::Analytic;
 /// use warploom_lang::*;
 /// use warploom_plan::Problem;
-/// use warploom_search::{Manner, Options, Search, State, explore};
+/// use warploom_search::{Sampling, Options, Search, State, explore};
 /// use warploom_target::Device;
 /// # let (x, y) = vars!(x, y);
 /// # let input = Input::f32("input", 2);
@@ -277,7 +277,7 @@ impl Outcome {
 /// /// A random walk: every decision takes any of its options.
 /// fn walk(search: &Search<'_>, start: &Arc<State>) {
 ///     let mut random = search.options().seed;
-///     let mut expander = search.expander(Manner { seed: random, depth: 1, coarse: false });
+///     let mut expander = search.expander(Sampling { seed: random, depth: 1, coarse: false });
 ///     let mut state = start.clone();
 ///     for decision in search.decisions(&BTreeSet::new()) {
 ///         if search.is_over() {
@@ -347,7 +347,7 @@ fn with_search<T: Send>(
     work: impl FnOnce(&Search<'_>) -> T + Send,
 ) -> T {
     let started = Instant::now();
-    let space = Space::new(problem, options);
+    let space = SearchSpace::new(problem, options);
     let search = Search::new(Evaluator::new(&space, model, started), observer);
     // If no thread pool can be made, the search runs on the existing threads.
     match ThreadPoolBuilder::new().num_threads(options.threads).build() {

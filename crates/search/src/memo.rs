@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 
-use crate::state::Kern;
+use crate::state::EvaluatedKernel;
 use crate::statistics::Refusal;
 
 /// Shards of the memo. The number is fixed, so that evictions do not depend on the machine.
@@ -14,7 +14,7 @@ const SHARDS: usize = 64;
 
 /// The result of evaluating a kernel. It depends on the key alone, so it does not matter which
 /// thread computed it or whether it was evicted in between.
-pub(crate) type Verdict = Result<Arc<Kern>, Refusal>;
+pub(crate) type Verdict = Result<Arc<EvaluatedKernel>, Refusal>;
 
 /// Verdicts by key, bounded in bytes. A full shard is cleared.
 pub(crate) struct Memo {
@@ -72,7 +72,7 @@ impl Hasher for KeyHasher {
 /// its nests.
 fn bytes(verdict: &Verdict) -> usize {
     match verdict {
-        Ok(kern) => 768 + 512 * kern.sketch.nest_reads.len(),
+        Ok(kernel) => 768 + 512 * kernel.sketch.nest_reads.len(),
         Err(_) => 64,
     }
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use warploom_schedule::Schedule;
 
 use crate::Neighbourhood;
-use crate::expand::{Decision, Manner};
+use crate::expand::{Decision, Sampling};
 use crate::fixed::holds_several;
 use crate::lanes::in_lanes;
 use crate::search::{Found, Search};
@@ -41,9 +41,9 @@ pub(crate) fn neighbourhood(search: &Search<'_>, schedule: &Schedule) -> Option<
 
 /// The states in which one decision is made again, with refined kernels.
 fn decided(search: &Search<'_>, state: &Arc<State>) -> Vec<Arc<State>> {
-    let manner = Manner { seed: search.options().seed, depth: DEPTH, coarse: false };
+    let sampling = Sampling { seed: search.options().seed, depth: DEPTH, coarse: false };
     let decide = |decision: &Decision| {
-        let mut children = search.expander(manner).expand(state, *decision);
+        let mut children = search.expander(sampling).expand(state, *decision);
         children.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
         children.truncate(PER_DECISION);
         children

@@ -9,16 +9,16 @@ use warploom_schedule::{
     Tile,
 };
 
+use crate::cooperative::{StageExtents, cooperative_tilings};
 use crate::evaluate::Evaluator;
-use crate::follow::{along, at_itself, following};
-use crate::menu::Choice;
+use crate::propagate::{own_loops, propagated, reader_loops};
 use crate::reductions::{Variant, in_threads};
-use crate::shares::{Placed, shares};
-use crate::space::{Space, Span};
-use crate::state::{Kern, Sketch, State};
+use crate::sampling::KernelOption;
+use crate::space::{SearchSpace, Span};
+use crate::state::{EvaluatedKernel, Sketch, State};
 use crate::statistics::{Refusal, Statistics};
 
-/// Groups of choices per site: flat, with thread tiles, private.
+/// Groups of options per site: flat, with thread tiles, private.
 const GROUPS: u64 = 3;
 
 /// The largest mean number of blocks that compute a point, in kernels that own their producers: the last rows of blocks
@@ -39,7 +39,7 @@ pub(crate) struct Change {
 
 /// The places of one Func in one state.
 pub(crate) struct Places<'a> {
-    space: &'a Space<'a>,
+    space: &'a SearchSpace<'a>,
     state: &'a State,
     func: FuncId,
     /// The inlined Funcs, without this one.
@@ -55,7 +55,7 @@ struct Home<'a> {
 }
 
 impl<'a> Places<'a> {
-    pub fn new(space: &'a Space<'a>, state: &'a State, func: FuncId) -> Places<'a> {
+    pub fn new(space: &'a SearchSpace<'a>, state: &'a State, func: FuncId) -> Places<'a> {
         let mut inlined = state.inlined.clone();
         inlined.remove(space.dag.func_node(func));
         Places { space, state, func, inlined }
@@ -97,31 +97,31 @@ impl<'a> Places<'a> {
     }
 
     /// Computes it in the kernel that reads it, if there is only one.
-    pub fn fused(&self, evaluator: &Evaluator<'_>, counts: &mut Statistics) -> Vec<Choice> {
+    pub fn fused(&self, evaluator: &Evaluator<'_>, counts: &mut Statistics) -> Vec<KernelOption> {
         let Some(home) = self.home() else { return Vec::new() };
         let sites = home.kernel.sites(&home.readers);
-        let mut choices = Vec::new();
+        let mut options = Vec::new();
         let mut points = f64::INFINITY;
         for (number, site) in sites.iter().enumerate() {
             let group = GROUPS * number as u64;
             let Some(flat) = self.flat(&home, site) else { continue };
-            let Some(kern) = self.judged(&flat, evaluator, counts) else { continue };
-            let here = self.points(&kern);
+            let Some(evaluated) = self.judged(&flat, evaluator, counts) else { continue };
+            let here = self.points(&evaluated);
             if here >= points {
                 counts.refuse(Refusal::NoSmaller);
                 continue;
             }
             points = here;
-            let threaded = self.threaded(&home, site, &kern).into_iter();
+            let threaded = self.threaded(&home, site, &evaluated).into_iter();
             // Weights that do not know atomics leave their cost to the analytic model. That is good enough here: the
             // alternative is one thread per histogram.
-            let atomic = self.atomic(&home, site, &kern).into_iter();
-            choices.extend(threaded.chain(atomic).map(|item| (group + 1, kern.sketch.with_tiles(item))));
-            choices.push((group, flat));
+            let atomic = self.atomic(&home, site, &evaluated).into_iter();
+            options.extend(threaded.chain(atomic).map(|item| (group + 1, evaluated.sketch.with_tiles(item))));
+            options.push((group, flat));
         }
-        choices.extend(self.private(&home, &sites));
-        choices.extend(self.registers(&home).map(|sketch| (u64::MAX, sketch)));
-        choices.into_iter().map(|(group, sketch)| Choice { sketch, group, secondary: false }).collect()
+        options.extend(self.private(&home, &sites));
+        options.extend(self.registers(&home).map(|sketch| (u64::MAX, sketch)));
+        options.into_iter().map(|(group, sketch)| KernelOption { sketch, group, secondary: false }).collect()
     }
 
     /// The kernel of `owner` with the Func in shared memory, if nothing else reads the Func and no two blocks compute a
@@ -131,43 +131,44 @@ impl<'a> Places<'a> {
         owner: StageRef,
         evaluator: &Evaluator<'_>,
         counts: &mut Statistics,
-    ) -> Option<Arc<Kern>> {
+    ) -> Option<Arc<EvaluatedKernel>> {
         let home = self.home().filter(|home| home.kernel.stage == owner)?;
         let sites = home.kernel.sites(&home.readers);
         let site = sites.first()?;
         let flat = self.judged(&self.flat(&home, site)?, evaluator, counts)?;
         let atomic = self.atomic(&home, site, &flat).into_iter().map(|item| flat.sketch.with_tiles(item));
         let atomic = evaluator.judge(atomic.collect(), counts).into_iter().flatten();
-        let kern = atomic.fold(flat, |best, kern| if kern.cost() < best.cost() { kern } else { best });
+        let evaluated = atomic
+            .fold(flat, |best, evaluated| if evaluated.cost() < best.cost() { evaluated } else { best });
         let own = self.space.stage(owner);
         let blocks = home.kernel.block.iter().filter_map(|tile| {
             let span = own.pure.iter().find(|span| span.dim == tile.dim)?;
             Some((span.extent as f64 / tile.size.of(span.extent) as f64).ceil())
         });
         let blocks: f64 = blocks.product();
-        let once = self.extents(&kern).into_iter().all(|(stage, extents)| {
+        let once = self.extents(&evaluated).into_iter().all(|(stage, extents)| {
             let along = |span: &Span| match span.dim {
                 LoopKind::Pure(d) => extents[d] as f64 / span.extent as f64,
                 LoopKind::Reduction(_) => 1.0,
             };
             self.space.stage(stage).pure.iter().map(along).product::<f64>() * blocks <= MOST_SHARED
         });
-        once.then_some(kern)
+        once.then_some(evaluated)
     }
 
     /// The only kernel that reads the Func.
     fn home(&self) -> Option<Home<'a>> {
         let node = self.space.dag.func_node(self.func);
-        let reads = |kern: &&Arc<Kern>| {
-            let sketch = &kern.sketch;
+        let reads = |evaluated: &&Arc<EvaluatedKernel>| {
+            let sketch = &evaluated.sketch;
             sketch.own.func != self.func && (sketch.reads.contains(node) || sketch.inlined.contains(node))
         };
         let mut kernels = self.state.kernels.iter().filter(reads);
-        let (Some(kern), None) = (kernels.next(), kernels.next()) else { return None };
+        let (Some(evaluated), None) = (kernels.next(), kernels.next()) else { return None };
         if self.space.is_output(self.func) {
             return None;
         }
-        let item = &*kern.sketch.item;
+        let item = &*evaluated.sketch.item;
         let kernel = item.kernels().next()?;
         let readers = kernel.nests().map(|nest| self.space.reads(nest, &self.inlined).0.contains(node));
         Some(Home { item, kernel, readers: readers.collect() })
@@ -193,9 +194,9 @@ impl<'a> Places<'a> {
         sketch: &Sketch,
         evaluator: &Evaluator<'_>,
         counts: &mut Statistics,
-    ) -> Option<Arc<Kern>> {
+    ) -> Option<Arc<EvaluatedKernel>> {
         match evaluator.judge(vec![sketch.clone()], counts).pop()? {
-            Ok(kern) => Some(kern),
+            Ok(kernel) => Some(kernel),
             Err(reason) => {
                 counts.refuse(reason);
                 None
@@ -204,32 +205,32 @@ impl<'a> Places<'a> {
     }
 
     /// The number of points of the Func inside a kernel, summed over its stages.
-    fn points(&self, kern: &Kern) -> f64 {
-        let extents = self.extents(kern).into_iter();
+    fn points(&self, kernel: &EvaluatedKernel) -> f64 {
+        let extents = self.extents(kernel).into_iter();
         extents.map(|(_, extents)| extents.iter().map(|extent| *extent as f64).product::<f64>()).sum()
     }
 
     /// The extents of each of the Func's stages inside a kernel.
-    fn extents(&self, kern: &Kern) -> Placed {
-        let own = kern.sketch.item.nests().zip(&kern.extents).filter_map(|(nest, extents)| {
+    fn extents(&self, kernel: &EvaluatedKernel) -> StageExtents {
+        let own = kernel.sketch.item.nests().zip(&kernel.extents).filter_map(|(nest, extents)| {
             let stage = nest.item.stage().filter(|stage| stage.func == self.func)?;
             Some((stage, extents.clone()))
         });
         own.collect()
     }
 
-    /// Shared nests with thread tiles. `kern` is the kernel with flat nests.
-    fn threaded(&self, home: &Home<'_>, site: &Site, kern: &Kern) -> Vec<RootItem> {
-        let stages = self.extents(kern);
+    /// Shared nests with thread tiles. `kernel` is that with flat nests.
+    fn threaded(&self, home: &Home<'_>, site: &Site, kernel: &EvaluatedKernel) -> Vec<RootItem> {
+        let stages = self.extents(kernel);
         let shared =
             |(stage, tiles): (&(StageRef, Vec<i64>), ThreadTiles)| Nest::shared(stage.0).mapped(tiles).into();
-        let ways = shares(self.space, &stages).into_iter();
-        ways.map(|tiles| Self::put(home, site, stages.iter().zip(tiles).map(shared).collect())).collect()
+        let tilings = cooperative_tilings(self.space, &stages).into_iter();
+        tilings.map(|tiles| Self::put(home, site, stages.iter().zip(tiles).map(shared).collect())).collect()
     }
 
     /// Shared nests whose last stage is an atomic update, after flat ones.
-    fn atomic(&self, home: &Home<'_>, site: &Site, kern: &Kern) -> Vec<RootItem> {
-        let mut stages = self.extents(kern);
+    fn atomic(&self, home: &Home<'_>, site: &Site, kernel: &EvaluatedKernel) -> Vec<RootItem> {
+        let mut stages = self.extents(kernel);
         let Some((last, extents)) = stages.pop() else { return Vec::new() };
         let flat = || stages.iter().map(|(stage, _)| Nest::shared(*stage).into());
         let ways = atomic_shares(self.space.problem, last, &extents).into_iter();
@@ -244,15 +245,17 @@ impl<'a> Places<'a> {
         if reader.item == Item::Stage(home.kernel.stage) && self.in_rounds(home.kernel, tiles) {
             return Vec::new();
         }
-        let Some(along) = along(self.space, reader, self.func, &self.inlined) else { return Vec::new() };
+        let Some(reader_loops) = reader_loops(self.space, reader, self.func, &self.inlined) else {
+            return Vec::new();
+        };
         let several = tiles.threads.iter().filter(|tile| tile.size != Size::Of(1));
-        if !several.into_iter().all(|tile| along.contains(&Some(tile.dim))) {
+        if !several.into_iter().all(|tile| reader_loops.contains(&Some(tile.dim))) {
             return Vec::new();
         }
         let mut found = Vec::new();
         for (number, site) in sites.iter().enumerate() {
             for variant in self.variants() {
-                let items = self.private_items(tiles, &along, &variant);
+                let items = self.private_items(tiles, &reader_loops, &variant);
                 // Loops over the block pay off only once something is placed inside them, so their
                 // variants form their own groups.
                 let loops = variant.over.len() as u64;
@@ -291,21 +294,21 @@ impl<'a> Places<'a> {
     pub fn private_items(
         &self,
         tiles: &ThreadTiles,
-        along: &[Option<LoopKind>],
+        reader_loops: &[Option<LoopKind>],
         variant: &Variant,
     ) -> Vec<BlockItem> {
         let stages: Vec<StageRef> = self.space.stages_of(self.func).collect();
         let varied = self.reducing();
         // From the last stage to the first, each with the tiles of the next one.
         let mut items: Vec<BlockItem> = Vec::new();
-        let (mut tiles, mut along) = (tiles.clone(), along.to_vec());
+        let (mut tiles, mut reader_loops) = (tiles.clone(), reader_loops.to_vec());
         for stage in stages.into_iter().rev() {
             let plain = Variant::default();
             let variant = if varied == Some(stage) { variant } else { &plain };
-            let own = following(self.space.stage(stage), &tiles, &along, &variant.inner);
+            let own = propagated(self.space.stage(stage), &tiles, &reader_loops, &variant.inner);
             items.push(Loops::holding(variant.over.clone(), Nest::private(stage).mapped(own.clone())));
-            if self.space.stage(stage).pure.len() == along.len() {
-                along = at_itself(self.space, self.func);
+            if self.space.stage(stage).pure.len() == reader_loops.len() {
+                reader_loops = own_loops(self.space, self.func);
                 tiles = own;
             }
         }

@@ -2,7 +2,7 @@
 
 use warploom_schedule::{LoopKind, ReductionTile, Size, Tile};
 
-use crate::space::{Space, Span, StageFacts};
+use crate::space::{SearchSpace, Span, StageFacts};
 
 /// Chunk sizes of a reduction variable that are unrolled.
 const CHUNKS: [i64; 4] = [4, 8, 16, 32];
@@ -154,7 +154,7 @@ pub(crate) fn tiled(facts: &StageFacts) -> Vec<Variant> {
 
 /// All variants for a stage that has its own kernel: the reduction loops run in threads, or
 /// variables with independent values are split among blocks and threads.
-pub(crate) fn at_root(space: &Space<'_>, facts: &StageFacts) -> Vec<Variant> {
+pub(crate) fn at_root(space: &SearchSpace<'_>, facts: &StageFacts) -> Vec<Variant> {
     let mut variants = in_threads(facts);
     let free = |span: &&Span| matches!(span.dim, LoopKind::Reduction(var) if facts.freedom[var].always);
     let shared: Vec<Span> = facts.reductions.iter().filter(free).copied().collect();

@@ -10,15 +10,15 @@ use warploom_schedule::{
     Tile,
 };
 
+use crate::cooperative::{cooperative_tilings, refitted};
 use crate::evaluate::Evaluator;
-use crate::follow::refollow;
 use crate::kernels::{Shape, Tiler};
+use crate::propagate::propagate_tiles;
 use crate::reductions::{Variant, in_threads, tiled};
 use crate::rows::along_rows;
-use crate::shares::{refitted, shares};
-use crate::space::Space;
+use crate::space::SearchSpace;
 use crate::staging::best_copies;
-use crate::state::{Kern, Sketch, funcs};
+use crate::state::{EvaluatedKernel, Sketch, funcs};
 use crate::statistics::Statistics;
 
 /// The most rounds over all changes of one kernel.
@@ -28,10 +28,14 @@ const MAX_ROUNDS: usize = 6;
 const MAX_STEPS: usize = 4;
 
 /// Improves the kernel until no single step helps.
-pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut Statistics) -> Arc<Kern> {
-    let inlined = &kern.sketch.inlined;
-    let mut refiner = Refiner { evaluator, inlined, best: kern.clone(), counts };
-    if evaluator.space.is_fixed(kern.sketch.own) {
+pub(crate) fn refined(
+    evaluator: &Evaluator<'_>,
+    kernel: &Arc<EvaluatedKernel>,
+    counts: &mut Statistics,
+) -> Arc<EvaluatedKernel> {
+    let inlined = &kernel.sketch.inlined;
+    let mut refiner = Refiner { evaluator, inlined, best: kernel.clone(), counts };
+    if evaluator.space.is_fixed(kernel.sketch.own) {
         return refiner.best;
     }
     for _ in 0..MAX_ROUNDS {
@@ -76,18 +80,22 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
 }
 
 /// The kernels one step away that are legal and within the limits.
-pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut Statistics) -> Vec<Arc<Kern>> {
-    if evaluator.space.is_fixed(kern.sketch.own) {
+pub(crate) fn steps(
+    evaluator: &Evaluator<'_>,
+    kernel: &Arc<EvaluatedKernel>,
+    counts: &mut Statistics,
+) -> Vec<Arc<EvaluatedKernel>> {
+    if evaluator.space.is_fixed(kernel.sketch.own) {
         return Vec::new();
     }
-    let inlined = &kern.sketch.inlined;
-    let refiner = Refiner { evaluator, inlined, best: kern.clone(), counts };
+    let inlined = &kernel.sketch.inlined;
+    let refiner = Refiner { evaluator, inlined, best: kernel.clone(), counts };
     let mut sketches = refiner.fewer_copies();
     sketches.extend(refiner.along_rows());
     if let Some((tiler, shape)) = refiner.own_shape() {
         sketches.extend(tiler.neighbours(&shape).iter().map(|shape| refiner.reshaped(&tiler, shape)));
     }
-    for number in 0..kern.extents.len() {
+    for number in 0..kernel.extents.len() {
         sketches.extend(refiner.mappings(number));
         sketches.extend(refiner.reduced(number));
     }
@@ -95,7 +103,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
         sketches.extend(refiner.edited(|tree| match edit {
             Edit::Kernel(edit) => edit(tree),
             Edit::Sharing(edit) | Edit::Nest(edit) | Edit::Neighbour(edit) => {
-                (0..kern.extents.len()).flat_map(|number| edit(tree, number)).collect()
+                (0..kernel.extents.len()).flat_map(|number| edit(tree, number)).collect()
             }
         }));
     }
@@ -107,18 +115,18 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
 struct Refiner<'a, 'c> {
     evaluator: &'a Evaluator<'a>,
     inlined: &'a NodeSet,
-    best: Arc<Kern>,
+    best: Arc<EvaluatedKernel>,
     counts: &'c mut Statistics,
 }
 
 impl<'a> Refiner<'a, '_> {
-    fn space(&self) -> &'a Space<'a> {
+    fn space(&self) -> &'a SearchSpace<'a> {
         self.evaluator.space
     }
 
     /// The kernels that an edit makes of the best.
     fn edited(&self, edit: impl FnOnce(&Tree<'_>) -> Vec<RootItem>) -> Vec<Sketch> {
-        let Kern { sketch, extents, .. } = &*self.best;
+        let EvaluatedKernel { sketch, extents, .. } = &*self.best;
         let problem = self.space().problem;
         let tree = Tree { problem, item: &sketch.item, extents, inlined: self.inlined };
         edit(&tree).into_iter().map(|item| sketch.with_tiles(item)).collect()
@@ -130,8 +138,8 @@ impl<'a> Refiner<'a, '_> {
         let mut taken = None;
         for (position, verdict) in self.evaluator.judge(sketches, self.counts).into_iter().enumerate() {
             match verdict {
-                Ok(kern) if kern.cost() < self.best.cost() => {
-                    self.best = kern;
+                Ok(kernel) if kernel.cost() < self.best.cost() => {
+                    self.best = kernel;
                     taken = Some(position);
                 }
                 Ok(_) => {}
@@ -191,7 +199,7 @@ impl<'a> Refiner<'a, '_> {
             if let Some(own) = kernel.nests_mut().last() {
                 own.mapping = tiles.into();
             }
-            refollow(self.space(), kernel, self.inlined);
+            propagate_tiles(self.space(), kernel, self.inlined);
         });
         self.refit(&mut item);
         let grouped = self.in_groups().then(|| interleaved(&item)).flatten();
@@ -225,7 +233,7 @@ impl<'a> Refiner<'a, '_> {
             return Vec::new();
         };
         let placed = vec![(stage, self.best.extents[number].clone())];
-        let tiled = shares(self.space(), &placed).into_iter().flatten().map(Some);
+        let tiled = cooperative_tilings(self.space(), &placed).into_iter().flatten().map(Some);
         let all = std::iter::once(None).chain(tiled).map(Mapping::from);
         let others = all.filter(|mapping| *mapping != nest.mapping);
         let with = |mapping| {
@@ -276,10 +284,10 @@ impl<'a> Refiner<'a, '_> {
     fn take_with_copies(&mut self, sketches: Vec<Sketch>) {
         self.counts.enumerated += sketches.len() as u64;
         for verdict in self.evaluator.judge(sketches, self.counts) {
-            let Ok(kern) = verdict.map_err(|reason| self.counts.refuse(reason)) else { continue };
-            let kern = best_copies(self.evaluator, &kern, self.inlined, self.counts);
-            if kern.cost() < self.best.cost() {
-                self.best = kern;
+            let Ok(kernel) = verdict.map_err(|reason| self.counts.refuse(reason)) else { continue };
+            let kernel = best_copies(self.evaluator, &kernel, self.inlined, self.counts);
+            if kernel.cost() < self.best.cost() {
+                self.best = kernel;
             }
         }
     }

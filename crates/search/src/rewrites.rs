@@ -64,7 +64,7 @@ const RECIPES: [Recipe; 8] = [
 
 /// Which updates with little parallelism a recipe rewrites.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum ThinUpdates {
     All,
     /// Those with so few points that the device holds all threads that share them. Next to a matrix product, which has
     /// enough points and would only lose reuse, a reduction of each row is rewritten.
@@ -110,7 +110,7 @@ pub(crate) struct Promising {
 }
 
 /// A rewritten problem.
-struct Form {
+struct RewrittenProblem {
     problem: Problem,
     /// Whether it computes the same values with less work, rather than with more parallelism.
     leaner: bool,
@@ -129,11 +129,12 @@ pub(crate) fn promising(
     if most == 0 {
         return Promising::default();
     }
-    let mut forms: Vec<Form> = Vec::new();
-    let recipes = RECIPES.iter().flat_map(|recipe| [(recipe, Reach::All), (recipe, Reach::Resident)]);
+    let mut found: Vec<RewrittenProblem> = Vec::new();
+    let recipes =
+        RECIPES.iter().flat_map(|recipe| [(recipe, ThinUpdates::All), (recipe, ThinUpdates::Resident)]);
     let has_thin = (1..=MOST_THIN).contains(&thin_updates(problem).len());
     let thickened =
-        recipes.filter(|_| has_thin).filter_map(|(recipe, reach)| recipe.rewritten(problem, reach, &is_over));
+        recipes.filter(|_| has_thin).filter_map(|(recipe, which)| recipe.rewritten(problem, which, &is_over));
     let wider = thickened.chain(once_with(|| divided(problem)).flatten()).map(|problem| (problem, false));
     let leaner = once_with(|| separable::separated(problem)).flatten();
     let leaner = leaner.chain(once_with(|| constants::folded(problem)).flatten());
@@ -141,23 +142,29 @@ pub(crate) fn promising(
         if is_over() {
             return Promising { cut_short: true, ..Promising::default() };
         }
-        let known = |form: &Form| form.problem.pipeline().rewrites() == problem.pipeline().rewrites();
-        if !forms.iter().any(known) {
+        let known = |rewritten: &RewrittenProblem| {
+            rewritten.problem.pipeline().rewrites() == problem.pipeline().rewrites()
+        };
+        if !found.iter().any(known) {
             let cost = cost(&problem);
             tracing::debug!(start_us = cost, rewrites = %shown(&problem), "rewrote");
-            forms.push(Form { problem, leaner, cost });
+            found.push(RewrittenProblem { problem, leaner, cost });
         }
     }
-    if forms.is_empty() || is_over() {
+    if found.is_empty() || is_over() {
         return Promising { cut_short: is_over(), ..Promising::default() };
     }
     let original = cost(problem);
     tracing::debug!(start_us = original, "not rewritten");
-    forms.retain(|form| !form.leaner || form.cost < LEANER * original);
-    let leanest = forms.iter().filter(|form| form.leaner).map(|form| form.cost).fold(original, f64::min);
-    forms.retain(|form| form.cost < HOPELESS * leanest);
-    forms.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    let rewritten = forms.into_iter().take(most).map(|form| form.problem).collect();
+    found.retain(|rewritten| !rewritten.leaner || rewritten.cost < LEANER * original);
+    let leanest = found
+        .iter()
+        .filter(|rewritten| rewritten.leaner)
+        .map(|rewritten| rewritten.cost)
+        .fold(original, f64::min);
+    found.retain(|rewritten| rewritten.cost < HOPELESS * leanest);
+    found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    let rewritten = found.into_iter().take(most).map(|rewritten| rewritten.problem).collect();
     Promising { rewritten, outdone: original > HOPELESS * leanest, cut_short: false }
 }
 
@@ -314,10 +321,15 @@ impl List {
 
 impl Recipe {
     /// The problem after the rewrites of thin updates; `None` if none can be applied, or if there is no time.
-    fn rewritten(&self, problem: &Problem, reach: Reach, is_over: &impl Fn() -> bool) -> Option<Problem> {
+    fn rewritten(
+        &self,
+        problem: &Problem,
+        which: ThinUpdates,
+        is_over: &impl Fn() -> bool,
+    ) -> Option<Problem> {
         let mut list = List { pipeline: problem.pipeline().clone() };
         let mut updates = thin_updates(problem);
-        if reach == Reach::Resident {
+        if which == ThinUpdates::Resident {
             updates.retain(|thin| thin.points.saturating_mul(self.lanes.into()) <= capacity(problem));
         }
         for thin in &updates {

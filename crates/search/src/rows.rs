@@ -15,7 +15,7 @@ use crate::evaluate::Evaluator;
 use crate::expand::accepted;
 use crate::places::Places;
 use crate::search::Search;
-use crate::space::{Space, Span};
+use crate::space::{SearchSpace, Span};
 use crate::staging::best_copies;
 use crate::state::{Child, Sketch, State};
 use crate::statistics::Statistics;
@@ -82,7 +82,7 @@ fn at_root(
 }
 
 /// The blocks of whole rows of a stage: each dimension is whole, or as long as a chunk of a scan, or short.
-fn blocks(space: &Space<'_>, owner: StageRef) -> Vec<Vec<Tile>> {
+fn blocks(space: &SearchSpace<'_>, owner: StageRef) -> Vec<Vec<Tile>> {
     let chunks = space.problem.pipeline().rewrites().iter().filter_map(|rewrite| match rewrite {
         Rewrite::Chunk { by, .. } => Some(i64::from(by.get())),
         _ => None,
@@ -167,8 +167,8 @@ fn grown(
 ) -> Option<Arc<State>> {
     let space = evaluator.space;
     let item = RootItem::lone(owner, Vec::new(), block, Vec::new(), None);
-    let kern = evaluator.judge(vec![Sketch::new(space, item, &state.inlined)?], counts).pop()?.ok()?;
-    let lone = Child::new(state, smallvec![kern], None, None).state();
+    let kernel = evaluator.judge(vec![Sketch::new(space, item, &state.inlined)?], counts).pop()?.ok()?;
+    let lone = Child::new(state, smallvec![kernel], None, None).state();
     let mut grown = lone.clone();
     let producers = || space.funcs().filter(|func| *func < owner.func);
     for func in producers() {
@@ -181,8 +181,8 @@ fn grown(
     if grown.kernels.len() == lone.kernels.len() {
         return None;
     }
-    let kern = best_copies(evaluator, grown.kernel_of(owner)?, &grown.inlined, counts);
-    grown = Child::new(&grown, smallvec![kern], None, None).state();
+    let kernel = best_copies(evaluator, grown.kernel_of(owner)?, &grown.inlined, counts);
+    grown = Child::new(&grown, smallvec![kernel], None, None).state();
     // The threads of a block share work that inlining would give to one of them, such as the levels of a tree.
     for func in producers() {
         if grown.inlined.contains(space.dag.func_node(func))
@@ -204,8 +204,8 @@ fn with_func(
     counts: &mut Statistics,
 ) -> Option<Arc<State>> {
     let places = Places::new(evaluator.space, state, func);
-    let kern = places.owned(owner, evaluator, counts)?;
-    Some(Child::new(state, smallvec![kern], Some(func), Some(places.inlined.clone())).state())
+    let kernel = places.owned(owner, evaluator, counts)?;
+    Some(Child::new(state, smallvec![kernel], Some(func), Some(places.inlined.clone())).state())
 }
 
 #[cfg(test)]

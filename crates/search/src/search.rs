@@ -13,11 +13,11 @@ use warploom_schedule::{NodeSet, Schedule};
 
 use crate::evaluate::Evaluator;
 use crate::every_size::spelled_out;
-use crate::expand::{Decision, Expander, Manner};
+use crate::expand::{Decision, Expander, Sampling};
 use crate::fixed::holds_several;
 use crate::options::Options;
 use crate::refine::{refined, steps};
-use crate::state::{Child, Kern, Sketch, State};
+use crate::state::{Child, EvaluatedKernel, Sketch, State};
 use crate::statistics::{Event, Refusal, Statistics};
 use crate::{Candidate, Outcome};
 
@@ -33,12 +33,13 @@ pub struct Search<'a> {
     observer: &'a (dyn Fn(Event) + Sync),
     found: Mutex<Found>,
     /// The refined version of each kernel that was refined.
-    refined: DashMap<u128, Arc<Kern>, RandomState>,
+    refined: DashMap<u128, Arc<EvaluatedKernel>, RandomState>,
     statistics: Mutex<Statistics>,
 }
 
-/// The number of best candidates that are also kept with [`blocks`](Evaluator::held) set to the predicted occupancy.
-const HELD: usize = 16;
+/// The number of best candidates that are also offered with [`blocks`](Evaluator::with_blocks) set to the predicted
+/// occupancy.
+const WITH_BLOCKS: usize = 16;
 
 /// States by identity, so that each counts once.
 pub(crate) type Found = BTreeMap<u128, Arc<State>>;
@@ -83,12 +84,12 @@ impl<'a> Search<'a> {
         result
     }
 
-    /// The decisions on all Funcs except `kept`, consumers first, and then on inputs. Decisions
+    /// The decisions on all Funcs except `frozen`, consumers first, and then on inputs. Decisions
     /// that [`Options::fixed`] makes are left out.
-    pub fn decisions(&self, kept: &BTreeSet<FuncId>) -> Vec<Decision> {
+    pub fn decisions(&self, frozen: &BTreeSet<FuncId>) -> Vec<Decision> {
         let space = self.evaluator.space;
         let mut decisions = Vec::new();
-        for func in space.funcs().filter(|func| !kept.contains(func) && !space.is_decided(*func)) {
+        for func in space.funcs().filter(|func| !frozen.contains(func) && !space.is_decided(*func)) {
             if !space.is_output(func) {
                 decisions.push(Decision::Place(func));
             }
@@ -98,34 +99,34 @@ impl<'a> Search<'a> {
         decisions
     }
 
-    /// An expander that selects options in one manner.
-    pub fn expander(&self, manner: Manner) -> Expander<'_> {
-        Expander::new(self, manner)
+    /// An expander that samples options in one way.
+    pub fn expander(&self, sampling: Sampling) -> Expander<'_> {
+        Expander::new(self, sampling)
     }
 
     /// The states that differ from `state` by one step of one kernel: one size, mapping, loop order
     /// or copy of an input.
     pub fn steps(&self, state: &Arc<State>) -> Vec<Child> {
-        let step = |kern| self.counted(|counts| steps(&self.evaluator, kern, counts));
-        let kernels: Vec<Vec<Arc<Kern>>> = state.kernels.par_iter().map(step).collect();
-        kernels.into_iter().flatten().map(|kern| Child::new(state, smallvec![kern], None, None)).collect()
+        let step = |kernel| self.counted(|counts| steps(&self.evaluator, kernel, counts));
+        let kernels: Vec<Vec<Arc<EvaluatedKernel>>> = state.kernels.par_iter().map(step).collect();
+        kernels.into_iter().flatten().map(|kernel| Child::new(state, smallvec![kernel], None, None)).collect()
     }
 
     /// The states with each kernel improved by single steps until none helps, as far as time
     /// permits. Kernels that several states share are refined once.
     pub fn refined(&self, states: &[Arc<State>]) -> Vec<Arc<State>> {
         let kernels = states.iter().flat_map(|state| &state.kernels);
-        let new: BTreeMap<u128, &Arc<Kern>> = kernels
-            .map(|kern| (kern.totals.identity, kern))
+        let new: BTreeMap<u128, &Arc<EvaluatedKernel>> = kernels
+            .map(|kernel| (kernel.totals.identity, kernel))
             .filter(|(identity, _)| !self.refined.contains_key(identity))
             .collect();
-        new.into_par_iter().filter(|_| !self.is_over()).for_each(|(identity, kern)| {
-            let kern = self.counted(|counts| refined(&self.evaluator, kern, counts));
-            self.refined.insert(identity, kern);
+        new.into_par_iter().filter(|_| !self.is_over()).for_each(|(identity, kernel)| {
+            let kernel = self.counted(|counts| refined(&self.evaluator, kernel, counts));
+            self.refined.insert(identity, kernel);
         });
-        let better = |kern: &Arc<Kern>| match self.refined.get(&kern.totals.identity) {
+        let better = |kernel: &Arc<EvaluatedKernel>| match self.refined.get(&kernel.totals.identity) {
             Some(refined) => refined.clone(),
-            None => kern.clone(),
+            None => kernel.clone(),
         };
         let state = |state: &Arc<State>| {
             Arc::new(State::new(state.kernels.iter().map(better).collect(), state.inlined.clone()))
@@ -202,7 +203,7 @@ impl<'a> Search<'a> {
     pub(crate) fn appraise(&self, schedule: &Schedule) -> Option<Arc<State>> {
         let (sketches, inlined) = self.sketches(schedule)?;
         let appraise = |sketch| self.counted(|counts| self.evaluator.appraise(sketch, counts));
-        let kernels: Option<Vec<Arc<Kern>>> = sketches.into_iter().map(appraise).collect();
+        let kernels: Option<Vec<Arc<EvaluatedKernel>>> = sketches.into_iter().map(appraise).collect();
         Some(Arc::new(State::new(kernels?, inlined)))
     }
 
@@ -216,14 +217,14 @@ impl<'a> Search<'a> {
     }
 
     /// The results, cheapest first. Schedules that break a rule only as a whole are left out. After
-    /// the deadline, all but the cheapest and those in `kept` are left out.
-    pub(crate) fn candidates(&self, found: Found, kept: &[u128]) -> Vec<Candidate> {
+    /// the deadline, all but the cheapest and those in `required` are left out.
+    pub(crate) fn candidates(&self, found: Found, required: &[u128]) -> Vec<Candidate> {
         let space = self.evaluator.space;
         let mut states: Vec<(u128, Arc<State>)> = found.into_iter().collect();
         states.sort_by(|(a, x), (b, y)| x.cost().total_cmp(&y.cost()).then(a.cmp(b)));
         let cheapest = states.first().map(|(identity, _)| *identity);
         let looked_at =
-            |identity: &u128| cheapest == Some(*identity) || kept.contains(identity) || !self.is_over();
+            |identity: &u128| cheapest == Some(*identity) || required.contains(identity) || !self.is_over();
         let candidate = |state: &State| {
             let found = state.schedule(space);
             let choices = [spelled_out(&found, space.problem.regions()), found];
@@ -238,11 +239,11 @@ impl<'a> Search<'a> {
         let dropped = checked.iter().filter(|candidate| candidate.is_none()).count() as u64;
         self.count(&Statistics { dropped, ..Statistics::default() });
         let states = states.iter().map(|(_, state)| state).filter(|_| !self.is_over());
-        let mut held = states.zip(&checked).take(HELD).map(|(state, checked)| {
+        let mut with_blocks = states.zip(&checked).take(WITH_BLOCKS).map(|(state, checked)| {
             checked.as_ref()?;
-            candidate(&self.counted(|counts| self.evaluator.held(state, counts))?)
+            candidate(&self.counted(|counts| self.evaluator.with_blocks(state, counts))?)
         });
-        let both = checked.iter().flat_map(|candidate| [held.next().flatten(), candidate.clone()]);
+        let both = checked.iter().flat_map(|candidate| [with_blocks.next().flatten(), candidate.clone()]);
         both.flatten().collect()
     }
 }

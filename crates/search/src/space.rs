@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use warploom_lang::{FuncId, IdVec, Range};
 use warploom_plan::Problem;
 use warploom_schedule::{
-    Dag, FuncSet, Item, LoopKind, Nest, NodeId, NodeSet, ReductionTile, RootItem, Schedule, Size, Source,
-    StageId, StageRef, Tile,
+    Dag, FuncSet, Item, LoopKind, Nest, NodeId, NodeSet, ReductionTile, RootItem, Schedule, Size, StageId,
+    StageRef, Tile,
 };
 
 use crate::kernels::{Tiling, tilings};
@@ -45,7 +45,7 @@ pub(crate) struct StageFacts {
 }
 
 /// A problem and the options of its search.
-pub(crate) struct Space<'a> {
+pub(crate) struct SearchSpace<'a> {
     pub problem: &'a Problem,
     pub dag: &'a Dag,
     pub options: &'a Options,
@@ -54,11 +54,11 @@ pub(crate) struct Space<'a> {
     stages: IdVec<StageId, StageFacts>,
 }
 
-impl<'a> Space<'a> {
-    pub fn new(problem: &'a Problem, options: &'a Options) -> Space<'a> {
+impl<'a> SearchSpace<'a> {
+    pub fn new(problem: &'a Problem, options: &'a Options) -> SearchSpace<'a> {
         let any_size =
             options.any_size.as_ref().and_then(|any| any.rewritten(problem.pipeline().rewrites()).ok());
-        let mut space = Space { problem, dag: problem.dag(), options, any_size, stages: IdVec::new() };
+        let mut space = SearchSpace { problem, dag: problem.dag(), options, any_size, stages: IdVec::new() };
         let ids: Vec<StageId> = space.dag.stages().keys().collect();
         for id in ids {
             let facts = space.facts(id);
@@ -175,10 +175,7 @@ impl<'a> Space<'a> {
     }
 
     pub fn func_of(&self, node: NodeId) -> Option<FuncId> {
-        match self.dag.nodes()[node].source {
-            Source::Func(func) => Some(func),
-            Source::Input(_) => None,
-        }
+        self.dag.nodes()[node].source.func()
     }
 
     /// Whether the search must not change the kernel of a stage, except for adding other Funcs to

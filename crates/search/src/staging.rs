@@ -7,13 +7,13 @@ use warploom_lang::InputId;
 use warploom_schedule::{Item, Nest, NodeSet, Source};
 
 use crate::evaluate::Evaluator;
-use crate::state::{Child, Kern, Sketch, State};
+use crate::state::{Child, EvaluatedKernel, Sketch, State};
 use crate::statistics::Statistics;
 
 /// The state with the best copies in every kernel, as far as time permits.
 pub(crate) fn staged(evaluator: &Evaluator<'_>, state: &Arc<State>, counts: &mut Statistics) -> Child {
     let in_time = state.kernels.iter().take_while(|_| !evaluator.is_over());
-    let kernels = in_time.map(|kern| best_copies(evaluator, kern, &state.inlined, counts));
+    let kernels = in_time.map(|kernel| best_copies(evaluator, kernel, &state.inlined, counts));
     let changed = kernels.zip(&state.kernels).filter(|(new, old)| !Arc::ptr_eq(new, old));
     Child::new(state, changed.map(|(new, _)| new).collect(), None, None)
 }
@@ -21,16 +21,16 @@ pub(crate) fn staged(evaluator: &Evaluator<'_>, state: &Arc<State>, counts: &mut
 /// The kernel with a copy of each input for which a copy reduces the cost.
 pub(crate) fn best_copies(
     evaluator: &Evaluator<'_>,
-    kern: &Arc<Kern>,
+    kernel: &Arc<EvaluatedKernel>,
     inlined: &NodeSet,
     counts: &mut Statistics,
-) -> Arc<Kern> {
+) -> Arc<EvaluatedKernel> {
     let space = evaluator.space;
-    let mut best = kern.clone();
-    if space.is_fixed(kern.sketch.own) {
+    let mut best = kernel.clone();
+    if space.is_fixed(kernel.sketch.own) {
         return best;
     }
-    let inputs = kern.sketch.reads.iter().filter_map(|node| match space.dag.nodes()[node].source {
+    let inputs = kernel.sketch.reads.iter().filter_map(|node| match space.dag.nodes()[node].source {
         Source::Input(input) => Some(input),
         Source::Func(_) => None,
     });
@@ -49,15 +49,20 @@ pub(crate) fn best_copies(
 }
 
 /// The kernel with a copy of an input, at each site that encloses all its readers.
-fn copies(evaluator: &Evaluator<'_>, kern: &Kern, input: InputId, inlined: &NodeSet) -> Vec<Sketch> {
+fn copies(
+    evaluator: &Evaluator<'_>,
+    evaluated: &EvaluatedKernel,
+    input: InputId,
+    inlined: &NodeSet,
+) -> Vec<Sketch> {
     let space = evaluator.space;
     let node = space.dag.input_node(input);
-    let item = &*kern.sketch.item;
+    let item = &*evaluated.sketch.item;
     let Some(kernel) = item.kernels().next() else { return Vec::new() };
     if kernel.nests().any(|nest| nest.item == Item::Input(input)) {
         return Vec::new();
     }
-    let readers: Vec<bool> = kern.sketch.nest_reads.iter().map(|reads| reads.contains(node)).collect();
+    let readers: Vec<bool> = evaluated.sketch.nest_reads.iter().map(|reads| reads.contains(node)).collect();
     let with_copy = kernel.sites(&readers).into_iter().filter_map(|site| {
         let item = item.with(|kernel| site.insert(kernel, vec![Nest::shared(input).into()]));
         Sketch::new(space, item, inlined)

@@ -7,7 +7,7 @@ use warploom_lang::{FuncId, Id};
 use warploom_schedule::{FULL_DEPTH, FuncSet, NodeSet, RootItem, Schedule, StageRef, item_hash};
 
 use crate::hash::{of_words, wide};
-use crate::space::Space;
+use crate::space::SearchSpace;
 
 /// The number of depths at which the hashes of kernels differ.
 const DEPTHS: usize = FULL_DEPTH as usize;
@@ -28,7 +28,7 @@ pub(crate) struct Sketch {
 
 impl Sketch {
     /// A kernel in which all of `inlined` are inlined.
-    pub fn new(space: &Space<'_>, item: impl Into<Arc<RootItem>>, inlined: &NodeSet) -> Option<Sketch> {
+    pub fn new(space: &SearchSpace<'_>, item: impl Into<Arc<RootItem>>, inlined: &NodeSet) -> Option<Sketch> {
         let item = item.into();
         let kernel = item.kernels().next()?;
         let own = kernel.stage;
@@ -68,7 +68,7 @@ impl Sketch {
 
 /// An evaluated kernel.
 #[derive(Debug)]
-pub(crate) struct Kern {
+pub(crate) struct EvaluatedKernel {
     pub sketch: Sketch,
     /// The extents of the points of each nest, in execution order.
     pub extents: Vec<Vec<i64>>,
@@ -76,11 +76,11 @@ pub(crate) struct Kern {
     pub totals: Totals,
 }
 
-impl Kern {
-    pub fn new(sketch: Sketch, key: u128, extents: Vec<Vec<i64>>, cost: f64) -> Kern {
+impl EvaluatedKernel {
+    pub fn new(sketch: Sketch, key: u128, extents: Vec<Vec<i64>>, cost: f64) -> EvaluatedKernel {
         let hash = |depth: usize| of_words(&sketch.words(depth as i32));
         let totals = Totals { cost, identity: key, depths: std::array::from_fn(hash) };
-        Kern { sketch, extents, totals }
+        EvaluatedKernel { sketch, extents, totals }
     }
 
     /// The predicted time in microseconds.
@@ -133,16 +133,16 @@ impl Totals {
 #[derive(Clone, Debug)]
 pub struct State {
     /// Its kernels, sorted by their own stages, which is a valid execution order.
-    pub(crate) kernels: Vec<Arc<Kern>>,
+    pub(crate) kernels: Vec<Arc<EvaluatedKernel>>,
     pub(crate) inlined: NodeSet,
     totals: Totals,
 }
 
 impl State {
-    pub(crate) fn new(mut kernels: Vec<Arc<Kern>>, inlined: NodeSet) -> State {
-        kernels.sort_by_key(|kern| kern.sketch.own);
+    pub(crate) fn new(mut kernels: Vec<Arc<EvaluatedKernel>>, inlined: NodeSet) -> State {
+        kernels.sort_by_key(|kernel| kernel.sketch.own);
         let mut totals = Totals::default();
-        kernels.iter().for_each(|kern| totals.add(&kern.totals));
+        kernels.iter().for_each(|kernel| totals.add(&kernel.totals));
         State { kernels, inlined, totals }
     }
 
@@ -157,21 +157,21 @@ impl State {
     }
 
     /// The kernel whose own stage this is.
-    pub(crate) fn kernel_of(&self, stage: StageRef) -> Option<&Arc<Kern>> {
-        let position = self.kernels.binary_search_by_key(&stage, |kern| kern.sketch.own).ok()?;
+    pub(crate) fn kernel_of(&self, stage: StageRef) -> Option<&Arc<EvaluatedKernel>> {
+        let position = self.kernels.binary_search_by_key(&stage, |kernel| kernel.sketch.own).ok()?;
         Some(&self.kernels[position])
     }
 
     /// The kernels of the stages of a Func.
-    pub(crate) fn kernels_of(&self, func: FuncId) -> &[Arc<Kern>] {
-        let first = self.kernels.partition_point(|kern| kern.sketch.own.func < func);
-        let end = self.kernels.partition_point(|kern| kern.sketch.own.func <= func);
+    pub(crate) fn kernels_of(&self, func: FuncId) -> &[Arc<EvaluatedKernel>] {
+        let first = self.kernels.partition_point(|kernel| kernel.sketch.own.func < func);
+        let end = self.kernels.partition_point(|kernel| kernel.sketch.own.func <= func);
         &self.kernels[first..end]
     }
 
     /// Converts the state to a schedule.
-    pub(crate) fn schedule(&self, space: &Space<'_>) -> Schedule {
-        let root = self.kernels.iter().map(|kern| RootItem::clone(&kern.sketch.item)).collect();
+    pub(crate) fn schedule(&self, space: &SearchSpace<'_>) -> Schedule {
+        let root = self.kernels.iter().map(|kernel| RootItem::clone(&kernel.sketch.item)).collect();
         let rewrites = space.problem.pipeline().rewrites().to_vec();
         Schedule { rewrites, inlined: funcs(space, &self.inlined).iter().collect(), root }
     }
@@ -183,7 +183,7 @@ impl State {
 pub struct Child {
     base: Arc<State>,
     /// Kernels that are new, or replace those of the same stages.
-    kernels: SmallVec<[Arc<Kern>; 1]>,
+    kernels: SmallVec<[Arc<EvaluatedKernel>; 1]>,
     /// The Func whose old kernels are removed, unless they are among the new ones.
     gone: Option<FuncId>,
     inlined: Option<NodeSet>,
@@ -199,19 +199,19 @@ impl Child {
 
     pub(crate) fn new(
         base: &Arc<State>,
-        kernels: SmallVec<[Arc<Kern>; 1]>,
+        kernels: SmallVec<[Arc<EvaluatedKernel>; 1]>,
         gone: Option<FuncId>,
         inlined: Option<NodeSet>,
     ) -> Child {
         let mut totals = base.totals;
         if let Some(func) = gone {
-            base.kernels_of(func).iter().for_each(|kern| totals.subtract(&kern.totals));
+            base.kernels_of(func).iter().for_each(|kernel| totals.subtract(&kernel.totals));
         }
-        for kern in &kernels {
-            let own = kern.sketch.own;
+        for kernel in &kernels {
+            let own = kernel.sketch.own;
             let before = base.kernel_of(own).filter(|_| gone != Some(own.func));
             before.into_iter().for_each(|before| totals.subtract(&before.totals));
-            totals.add(&kern.totals);
+            totals.add(&kernel.totals);
         }
         Child { base: base.clone(), kernels, gone, inlined, totals }
     }
@@ -237,8 +237,10 @@ impl Child {
         if self.kernels.is_empty() && self.gone.is_none() && self.inlined.is_none() {
             return self.base.clone();
         }
-        let replaced = |own: StageRef| self.kernels.iter().any(|kern| kern.sketch.own == own);
-        let stays = |kern: &&Arc<Kern>| self.gone != Some(kern.sketch.own.func) && !replaced(kern.sketch.own);
+        let replaced = |own: StageRef| self.kernels.iter().any(|kernel| kernel.sketch.own == own);
+        let stays = |kernel: &&Arc<EvaluatedKernel>| {
+            self.gone != Some(kernel.sketch.own.func) && !replaced(kernel.sketch.own)
+        };
         let kernels = self.base.kernels.iter().filter(stays).chain(&self.kernels).cloned().collect();
         let inlined = self.inlined.clone().unwrap_or_else(|| self.base.inlined.clone());
         Arc::new(State::new(kernels, inlined))
@@ -246,7 +248,7 @@ impl Child {
 }
 
 /// The Funcs of a set.
-pub(crate) fn funcs(space: &Space<'_>, set: &NodeSet) -> FuncSet {
+pub(crate) fn funcs(space: &SearchSpace<'_>, set: &NodeSet) -> FuncSet {
     set.iter().filter_map(|node| space.func_of(node)).collect()
 }
 

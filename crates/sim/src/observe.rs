@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 use warploom_codegen::ir::{ArrayId, KernelId, Leaf, NodeId, NodeKind};
-use warploom_codegen::points::{Key, Place};
+use warploom_codegen::points::{AccessPoint, Key};
 use warploom_lang::{Id, Type};
 
 use crate::code::{Home, Instruction, Slot, Watch};
@@ -48,14 +48,14 @@ pub struct Observed<'a> {
 
 impl Compiler<'_> {
     /// The point of an access, if the kernel is observed and the point is known here.
-    pub(crate) fn place(&self, array: ArrayId, index: NodeId, value: Option<NodeId>) -> Option<Place> {
+    pub(crate) fn place(&self, array: ArrayId, index: NodeId, value: Option<NodeId>) -> Option<AccessPoint> {
         let places = self.points?.places(Key { array, index, value });
         places.iter().find(|place| self.is_known(index, place)).cloned()
     }
 
     /// Whether the coordinates of a place can be evaluated: their variables are bound, and all their loads are loads of
     /// the index.
-    fn is_known(&self, index: NodeId, place: &Place) -> bool {
+    fn is_known(&self, index: NodeId, place: &AccessPoint) -> bool {
         let exprs = &self.kernel.exprs;
         let loaded = exprs.reachable([index]);
         exprs.reachable(place.at.iter().copied()).into_iter().all(|id| match exprs[id].kind {
@@ -66,7 +66,7 @@ impl Compiler<'_> {
     }
 
     /// The loads of nodes, with their points, if the kernel is observed.
-    pub(crate) fn observed_loads(&self, roots: &[NodeId]) -> Vec<(ArrayId, Place)> {
+    pub(crate) fn observed_loads(&self, roots: &[NodeId]) -> Vec<(ArrayId, AccessPoint)> {
         if self.points.is_none() {
             return Vec::new();
         }
@@ -79,7 +79,7 @@ impl Compiler<'_> {
     }
 
     /// Reports loads whose coordinates have been evaluated.
-    pub(crate) fn watch_loads(&mut self, loads: &[(ArrayId, Place)]) {
+    pub(crate) fn watch_loads(&mut self, loads: &[(ArrayId, AccessPoint)]) {
         for (array, place) in loads {
             self.watch(*array, AccessKind::Read, None, place);
         }
@@ -90,9 +90,10 @@ impl Compiler<'_> {
         &self,
         (to, at): (ArrayId, NodeId),
         (from, index): (ArrayId, NodeId),
-    ) -> Vec<(ArrayId, Vec<Place>)> {
+    ) -> Vec<(ArrayId, Vec<AccessPoint>)> {
         let places = |key: Key| {
-            let known = |places: &&Vec<Place>| places.iter().all(|place| self.is_known(key.index, place));
+            let known =
+                |places: &&Vec<AccessPoint>| places.iter().all(|place| self.is_known(key.index, place));
             Some((key.array, self.points?.vectors(key).iter().find(known)?.clone()))
         };
         // The read comes first.
@@ -101,7 +102,7 @@ impl Compiler<'_> {
     }
 
     /// Reports the elements of a vector, which have been read and written from `index` on.
-    pub(crate) fn watch_vector(&mut self, observed: &[(ArrayId, Vec<Place>)], index: Slot) {
+    pub(crate) fn watch_vector(&mut self, observed: &[(ArrayId, Vec<AccessPoint>)], index: Slot) {
         let elements = observed.iter().map(|(_, places)| places.len()).max().unwrap_or(0);
         for (element, offset) in (0..elements).zip(0..) {
             for (array, place) in observed.iter().map(|(array, places)| (*array, &places[element])) {
@@ -119,7 +120,7 @@ impl Compiler<'_> {
         array: ArrayId,
         kind: AccessKind,
         index: Option<(Slot, u32)>,
-        place: &Place,
+        place: &AccessPoint,
     ) {
         let at = place.at.iter().map(|node| self.temporaries[node].slot).collect();
         let watch = Watch { array: array.index(), kind, index, at, stage: place.stage };
@@ -159,6 +160,6 @@ impl Machine {
 }
 
 /// The nodes of the coordinates of some places.
-pub(crate) fn nodes_of<'p>(places: impl IntoIterator<Item = &'p Place>) -> SmallVec<[NodeId; 8]> {
+pub(crate) fn nodes_of<'p>(places: impl IntoIterator<Item = &'p AccessPoint>) -> SmallVec<[NodeId; 8]> {
     places.into_iter().flat_map(|place| place.at.iter().copied()).collect()
 }

@@ -142,7 +142,7 @@ impl<'a> Simulation<'a> {
             let points = points.and_then(|points| points.kernels.get(id));
             compile(self.program, kernel, self.device, points).map(Machine::new)
         };
-        let mut run = Run {
+        let mut run = ProgramRun {
             machines: kernels.iter().map(machine).collect::<Result<_, _>>()?,
             world: World { global: self.memory()?, clock: Clock::new(), observer },
             params: self.param_bits()?,
@@ -217,7 +217,7 @@ impl<'a> Simulation<'a> {
 }
 
 /// A program while it runs.
-struct Run<'a, 'o> {
+struct ProgramRun<'a, 'o> {
     machines: IdVec<KernelId, Machine>,
     world: World<'o>,
     params: Vec<u64>,
@@ -227,7 +227,7 @@ struct Run<'a, 'o> {
     counters: Counters,
 }
 
-impl Run<'_, '_> {
+impl ProgramRun<'_, '_> {
     fn steps(&mut self, launches: &[Launch]) -> Result<(), SimError> {
         for launch in launches {
             match launch {

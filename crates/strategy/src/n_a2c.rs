@@ -90,7 +90,7 @@ pub struct NA2c {
     best: Option<(f64, Point)>,
     /// Steps of walks whose ends are not known yet.
     walked: Vec<Move>,
-    memory: Memory,
+    memory: ReplayMemory,
     learners: BTreeMap<u16, Learner>,
 }
 
@@ -103,12 +103,12 @@ struct Move {
 
 /// The latest steps, without duplicates.
 #[derive(Default)]
-struct Memory {
+struct ReplayMemory {
     moves: VecDeque<Move>,
     kept: HashSet<(Point, usize)>,
 }
 
-impl Memory {
+impl ReplayMemory {
     fn keep(&mut self, step: Move, most: usize) {
         if self.kept.insert((step.from.clone(), step.direction)) {
             self.moves.push_back(step);
@@ -137,7 +137,7 @@ impl NA2c {
             times: HashMap::new(),
             best: None,
             walked: Vec::new(),
-            memory: Memory::default(),
+            memory: ReplayMemory::default(),
             learners: BTreeMap::new(),
         }
     }

@@ -9,7 +9,7 @@ use std::fmt;
 
 pub use count::{points, size, template_size};
 pub use inputs::inputs;
-pub use moves::{Direction, Moves, Step};
+pub use moves::{AxisStep, Direction, Moves};
 pub use random::{cross, random, random_legal, random_of, walk};
 
 /// One thing to choose.

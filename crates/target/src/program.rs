@@ -11,7 +11,7 @@
 //! 1. one 8-byte pointer per entry of [`Kernel::buffers`];
 //! 2. if [`Kernel::reads_params`], a pointer to [`Program::params`] 32-bit words, the program's
 //!    scalars;
-//! 3. per entry of [`Kernel::iterations`], the current iteration of that enclosing [`Step::Loop`]
+//! 3. per entry of [`Kernel::iterations`], the current iteration of that enclosing [`LaunchStep::Loop`]
 //!    (loops are numbered from the outermost), as a 32-bit integer by value;
 //! 4. the entries of [`Kernel::sizes`], as 32-bit integers by value.
 //!
@@ -37,7 +37,7 @@ pub struct Program {
     /// The number of 32-bit scalar parameters.
     pub params: usize,
     /// The launches and loops, in execution order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<LaunchStep>,
 }
 
 /// Device code in source or binary form.
@@ -126,7 +126,7 @@ pub enum Role {
 /// One step of a program's execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Step {
+pub enum LaunchStep {
     /// Launches the kernel at this position of [`Program::kernels`].
     Launch(usize),
     /// Repeats a sequence of steps.
@@ -134,7 +134,7 @@ pub enum Step {
         /// The number of iterations.
         count: u32,
         /// The steps of one iteration.
-        body: Vec<Step>,
+        body: Vec<LaunchStep>,
     },
 }
 
@@ -278,11 +278,11 @@ impl Program {
         self.validate_steps(&self.steps, 0)
     }
 
-    fn validate_steps(&self, steps: &[Step], depth: usize) -> Result<(), ProgramError> {
+    fn validate_steps(&self, steps: &[LaunchStep], depth: usize) -> Result<(), ProgramError> {
         for step in steps {
             let kernel = match step {
-                Step::Launch(kernel) => *kernel,
-                Step::Loop { body, .. } => {
+                LaunchStep::Launch(kernel) => *kernel,
+                LaunchStep::Loop { body, .. } => {
                     self.validate_steps(body, depth + 1)?;
                     continue;
                 }
@@ -299,23 +299,23 @@ impl Program {
     }
 }
 
-fn count(steps: &[Step]) -> u64 {
+fn count(steps: &[LaunchStep]) -> u64 {
     let each = steps.iter().map(|step| match step {
-        Step::Launch(_) => 1,
-        Step::Loop { count: times, body } => u64::from(*times) * count(body),
+        LaunchStep::Launch(_) => 1,
+        LaunchStep::Loop { count: times, body } => u64::from(*times) * count(body),
     });
     each.sum()
 }
 
 fn walk<E>(
-    steps: &[Step],
+    steps: &[LaunchStep],
     iterations: &mut Vec<u32>,
     visit: &mut impl FnMut(usize, &[u32]) -> ControlFlow<E>,
 ) -> ControlFlow<E> {
     for step in steps {
         match step {
-            Step::Launch(kernel) => visit(*kernel, iterations)?,
-            Step::Loop { count, body } => {
+            LaunchStep::Launch(kernel) => visit(*kernel, iterations)?,
+            LaunchStep::Loop { count, body } => {
                 for iteration in 0..*count {
                     iterations.push(iteration);
                     walk(body, iterations, visit)?;
@@ -361,10 +361,13 @@ mod tests {
             }],
             params: 0,
             steps: vec![
-                Step::Launch(0),
-                Step::Loop {
+                LaunchStep::Launch(0),
+                LaunchStep::Loop {
                     count: 2,
-                    body: vec![Step::Loop { count: 3, body: vec![Step::Launch(1)] }, Step::Launch(0)],
+                    body: vec![
+                        LaunchStep::Loop { count: 3, body: vec![LaunchStep::Launch(1)] },
+                        LaunchStep::Launch(0),
+                    ],
                 },
             ],
         }
@@ -396,11 +399,11 @@ mod tests {
             program.validate().unwrap_err().to_string()
         };
         assert_eq!(
-            broken(|p| p.steps.push(Step::Launch(2))),
+            broken(|p| p.steps.push(LaunchStep::Launch(2))),
             "program `p` launches kernel number 2, but has 2"
         );
         assert_eq!(
-            broken(|p| p.steps.push(Step::Launch(1))),
+            broken(|p| p.steps.push(LaunchStep::Launch(1))),
             "kernel `b` takes the iteration of loop 1, but is launched inside 0 loops"
         );
         assert_eq!(

@@ -14,7 +14,7 @@ use crate::names::{Lets, Meaning, Names, default_value, element_type};
 use crate::source::Span;
 use crate::types::type_name;
 
-use kind::Kind;
+use kind::KnownType;
 
 /// The most indices of a statement, and the most dimensions of a tensor.
 const MAX_INDICES: usize = 64;
@@ -64,16 +64,16 @@ struct Checker<'a> {
     names: &'a Names,
     mistakes: &'a mut Mistakes,
     /// The type of everything that has a value so far.
-    types: HashMap<&'a str, Kind<'a>>,
+    types: HashMap<&'a str, KnownType<'a>>,
     /// The scalars that ranges or indices depend on.
     fixed: HashSet<String>,
 }
 
 /// The names that an expression may use, besides numbers, sizes and scalars.
-struct Scope<'a> {
+struct VisibleNames<'a> {
     lets: Lets<'a>,
     /// The type and the indices of each let that is visible.
-    known_lets: Vec<(Option<Kind<'a>>, Vec<&'a str>)>,
+    known_lets: Vec<(Option<KnownType<'a>>, Vec<&'a str>)>,
     /// The indices of each `exists`.
     exists: Vec<(Span, Vec<&'a str>)>,
     /// The indices so far, in order of appearance.
@@ -84,7 +84,7 @@ struct Scope<'a> {
 impl<'a> Checker<'a> {
     fn signature(&mut self) {
         for param in &self.def.params {
-            self.types.insert(&param.name.text, Kind::Is(element_type(param)));
+            self.types.insert(&param.name.text, KnownType::Is(element_type(param)));
             self.few(param.ty.dims.len(), &param.name);
             if let Some(number) = param.default
                 && default_value(param).is_none()
@@ -132,7 +132,7 @@ impl<'a> Checker<'a> {
     fn statement(&mut self, statement: &'a Statement) -> (Vec<String>, Stored) {
         let lets = Lets::of(statement);
         let mut scope =
-            Scope { lets, known_lets: Vec::new(), exists: Vec::new(), indices: Vec::new(), statement };
+            VisibleNames { lets, known_lets: Vec::new(), exists: Vec::new(), indices: Vec::new(), statement };
         self.target(statement);
         self.clauses(&mut scope);
         let value = self.expr(&statement.value, &mut scope);
@@ -168,7 +168,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks the clauses in order; a let is visible in later clauses and on the right side.
-    fn clauses(&mut self, scope: &mut Scope<'a>) {
+    fn clauses(&mut self, scope: &mut VisibleNames<'a>) {
         let (mut ranged, mut named) = (HashSet::new(), HashSet::new());
         for clause in &scope.statement.clauses {
             match clause {
@@ -207,8 +207,8 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks an end of a range.
-    fn bound(&mut self, bound: &'a Expr, scope: &mut Scope<'a>) {
-        if let Some(ty) = self.expr(bound, scope).map(Kind::alone)
+    fn bound(&mut self, bound: &'a Expr, scope: &mut VisibleNames<'a>) {
+        if let Some(ty) = self.expr(bound, scope).map(KnownType::alone)
             && !ty.is_int()
         {
             self.mistakes.add(bound.span, Fault::IndexType { ty: type_name(ty) });
@@ -256,7 +256,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks the type of the stored value and records the type of the target.
-    fn stored(&mut self, statement: &'a Statement, value: Option<Kind<'a>>) -> Stored {
+    fn stored(&mut self, statement: &'a Statement, value: Option<KnownType<'a>>) -> Stored {
         let name = statement.target.text.as_str();
         let before = self.types.get(name).copied();
         if let Assign::Reduce { op, initialised } = statement.assign {
@@ -264,17 +264,17 @@ impl<'a> Checker<'a> {
                 let fault = Fault::NothingToUpdate { name: name.to_string(), operator: op.symbol() };
                 self.mistakes.add(statement.assign_span, fault);
             }
-            if value.map(Kind::alone) == Some(Type::Bool) {
+            if value.map(KnownType::alone) == Some(Type::Bool) {
                 self.mistakes
                     .add(statement.assign_span, Fault::BoolOperand { what: op.symbol().to_string() });
             }
         }
         let Some(value) = value else {
-            self.types.entry(name).or_insert(Kind::Is(Type::F32));
+            self.types.entry(name).or_insert(KnownType::Is(Type::F32));
             return Stored { ty: Type::F32, widened: false, open: false, settles: false };
         };
         let declared = declared_type(self.def, self.names, name);
-        let held = declared.map(Kind::Is).or(before);
+        let held = declared.map(KnownType::Is).or(before);
         let met = match held {
             None => value,
             Some(held) => self.join(held, value, statement).unwrap_or_else(|| {
@@ -286,15 +286,15 @@ impl<'a> Checker<'a> {
         self.narrowing(statement, declared, met.alone(), value.alone());
         // A stored literal takes the type of the next statement that writes the tensor, unless it is read before.
         let kind = match (declared, statement.assign) {
-            (Some(declared), _) => Kind::Is(declared),
+            (Some(declared), _) => KnownType::Is(declared),
             (None, Assign::Set) => met,
-            (None, Assign::Reduce { .. }) => Kind::Is(self.settle(met, Type::F32, statement)),
+            (None, Assign::Reduce { .. }) => KnownType::Is(self.settle(met, Type::F32, statement)),
         };
         self.types.insert(name, kind);
         let ty = kind.alone();
         let is_half = ty.is_half() || value.alone().is_half();
         let widened = is_half && statement.assign != Assign::Set;
-        let is_open = |kind: &Kind<'_>| matches!(kind, Kind::Open(_));
+        let is_open = |kind: &KnownType<'_>| matches!(kind, KnownType::Open(_));
         Stored { ty, widened, open: is_open(&kind), settles: before.is_some_and(|before| is_open(&before)) }
     }
 
@@ -314,7 +314,7 @@ impl<'a> Checker<'a> {
         &mut self,
         statement: &'a Statement,
         right: Vec<&'a str>,
-        scope: Scope<'a>,
+        scope: VisibleNames<'a>,
         sound: bool,
     ) -> Vec<String> {
         let left: HashSet<&str> = statement.indices.iter().map(|index| index.text.as_str()).collect();

@@ -6,7 +6,7 @@ use thiserror::Error;
 use warploom_lang::brief::MAX_SHOWN;
 use warploom_lang::visible;
 
-use crate::source::{Source, Span};
+use crate::source::{SourceFile, Span};
 
 /// The most mistakes that are kept of one text.
 const MOST: usize = 100;
@@ -218,12 +218,12 @@ impl Mistake {
 /// The text has a paragraph per mistake: file, line and column, the sentence, the line and a caret.
 #[derive(Clone)]
 pub struct Errors {
-    source: Source,
+    source: SourceFile,
     list: Vec<Mistake>,
 }
 
 impl Errors {
-    pub(crate) fn new(source: &Source, mut list: Vec<Mistake>) -> Errors {
+    pub(crate) fn new(source: &SourceFile, mut list: Vec<Mistake>) -> Errors {
         list.sort_by_key(|mistake| mistake.span.ends());
         list.dedup_by(|a, b| a.span.ends() == b.span.ends() && a.fault == b.fault);
         Errors { source: source.clone(), list }
@@ -286,7 +286,7 @@ impl Mistakes {
         self.0.is_empty()
     }
 
-    pub fn into_result(self, source: &Source) -> Result<(), Errors> {
+    pub fn into_result(self, source: &SourceFile) -> Result<(), Errors> {
         if self.0.is_empty() { Ok(()) } else { Err(Errors::new(source, self.0)) }
     }
 }

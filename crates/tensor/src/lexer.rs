@@ -1,7 +1,7 @@
 //! Splits text into tokens.
 
 use crate::error::{Fault, Mistakes};
-use crate::source::{Source, Span};
+use crate::source::{SourceFile, Span};
 
 /// The most characters of a name.
 pub(crate) const MAX_NAME: usize = 100;
@@ -9,13 +9,13 @@ pub(crate) const MAX_NAME: usize = 100;
 /// A token and its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    pub kind: Kind,
+    pub kind: TokenKind,
     pub span: Span,
 }
 
 /// The kinds of tokens. Names and keywords are words.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Word,
     Int(i64),
     Float(f64),
@@ -30,7 +30,7 @@ const SYMBOLS: [&str; 29] = [
 ];
 
 /// All tokens of a text; the last one is `End`. Reports invalid characters.
-pub(crate) fn tokens(source: &Source, mistakes: &mut Mistakes) -> Vec<Token> {
+pub(crate) fn tokens(source: &SourceFile, mistakes: &mut Mistakes) -> Vec<Token> {
     let mut lexer = Lexer { text: &source.text, at: 0, tokens: Vec::new() };
     while !mistakes.is_full() && lexer.skip_blanks() {
         if let Err((span, fault)) = lexer.token() {
@@ -38,7 +38,7 @@ pub(crate) fn tokens(source: &Source, mistakes: &mut Mistakes) -> Vec<Token> {
         }
     }
     let end = span(source.text.trim_end().len(), source.text.trim_end().len());
-    lexer.tokens.push(Token { kind: Kind::End, span: end });
+    lexer.tokens.push(Token { kind: TokenKind::End, span: end });
     lexer.tokens
 }
 
@@ -86,10 +86,12 @@ impl Lexer<'_> {
 
     /// Whether the last token is a word that ends here, as in `A.0`.
     fn follows_name(&self) -> bool {
-        self.tokens.last().is_some_and(|last| last.kind == Kind::Word && last.span.end as usize == self.at)
+        self.tokens
+            .last()
+            .is_some_and(|last| last.kind == TokenKind::Word && last.span.end as usize == self.at)
     }
 
-    fn push(&mut self, kind: Kind, length: usize) -> Span {
+    fn push(&mut self, kind: TokenKind, length: usize) -> Span {
         let span = span(self.at, self.at + length);
         self.tokens.push(Token { kind, span });
         self.at += length;
@@ -108,10 +110,10 @@ impl Lexer<'_> {
                 (false, true) => "max=!",
                 (false, false) => "max=",
             };
-            self.push(Kind::Symbol(symbol), symbol.len());
+            self.push(TokenKind::Symbol(symbol), symbol.len());
             return Ok(());
         }
-        let span = self.push(Kind::Word, length);
+        let span = self.push(TokenKind::Word, length);
         match length > MAX_NAME {
             true => Err((span, Fault::LongName { length, most: MAX_NAME })),
             false => Ok(()),
@@ -123,7 +125,7 @@ impl Lexer<'_> {
         let integer_only = self
             .tokens
             .last()
-            .is_some_and(|last| last.kind == Kind::Symbol(".") && last.span.end as usize == self.at);
+            .is_some_and(|last| last.kind == TokenKind::Symbol(".") && last.span.end as usize == self.at);
         let bytes = self.rest().as_bytes();
         let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let mut length = digits(0);
@@ -146,12 +148,12 @@ impl Lexer<'_> {
         let float_value = text.parse().ok().filter(|value: &f64| value.is_finite());
         let kind = match (float, float_value) {
             _ if tail > 0 => None,
-            (true, Some(value)) => Some(Kind::Float(value)),
+            (true, Some(value)) => Some(TokenKind::Float(value)),
             (true, None) => None,
-            (false, _) => text.parse().ok().filter(|value| *value <= i64::from(i32::MAX)).map(Kind::Int),
+            (false, _) => text.parse().ok().filter(|value| *value <= i64::from(i32::MAX)).map(TokenKind::Int),
         };
         let ty = if float { "double" } else { "int32" };
-        let span = self.push(kind.unwrap_or(Kind::Int(0)), length + tail);
+        let span = self.push(kind.unwrap_or(TokenKind::Int(0)), length + tail);
         match kind {
             Some(_) => Ok(()),
             None if tail > 0 => Err((span, Fault::Number { text: short(&text) })),
@@ -163,13 +165,13 @@ impl Lexer<'_> {
         let rest = self.rest();
         // The arrow as printed in the paper.
         if rest.starts_with('→') {
-            self.push(Kind::Symbol("->"), '→'.len_utf8());
+            self.push(TokenKind::Symbol("->"), '→'.len_utf8());
             return Ok(());
         }
         let first = rest.as_bytes()[0];
         let matches = |symbol: &&&str| symbol.as_bytes()[0] == first && rest.starts_with(**symbol);
         if let Some(symbol) = SYMBOLS.iter().find(matches) {
-            self.push(Kind::Symbol(symbol), symbol.len());
+            self.push(TokenKind::Symbol(symbol), symbol.len());
             return Ok(());
         }
         let character = rest.chars().next().unwrap_or(' ');

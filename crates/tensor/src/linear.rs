@@ -19,7 +19,7 @@ pub(crate) struct Linear {
 
 /// The form of an index expression in range inference.
 #[derive(Clone, Debug)]
-pub(crate) enum Form {
+pub(crate) enum IndexForm {
     Linear(Linear),
     /// A linear form divided by a positive number and rounded down.
     Floor(Linear, i64),
@@ -70,8 +70,8 @@ impl Linear {
         self.constant.length() + self.terms.values().map(Formula::length).sum::<usize>()
     }
 
-    fn short(self) -> Form {
-        if self.length() > MAX_LENGTH { Form::Opaque } else { Form::Linear(self) }
+    fn short(self) -> IndexForm {
+        if self.length() > MAX_LENGTH { IndexForm::Opaque } else { IndexForm::Linear(self) }
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Forms<'a> {
     /// The size of a dimension of a tensor that has a value.
     pub size: &'a dyn Fn(&str, usize) -> Option<Formula>,
     /// The forms of the lets.
-    known: Vec<Form>,
+    known: Vec<IndexForm>,
 }
 
 impl<'a> Forms<'a> {
@@ -103,39 +103,39 @@ impl<'a> Forms<'a> {
     }
 
     /// The form of an expression.
-    pub fn of(&self, expr: &Expr) -> Form {
+    pub fn of(&self, expr: &Expr) -> IndexForm {
         match &expr.kind {
-            ExprKind::Int(number) => Form::Linear(Linear::of(Formula::number(*number))),
+            ExprKind::Int(number) => IndexForm::Linear(Linear::of(Formula::number(*number))),
             ExprKind::Name(name) => match self.names.meaning(self.lets, &name.text) {
-                Meaning::Let(number) => self.known.get(number).cloned().unwrap_or(Form::Opaque),
-                Meaning::Index => Form::Linear(Linear::index(&name.text)),
-                Meaning::Size => Form::Linear(Linear::of(Formula::symbol(&name.text))),
+                Meaning::Let(number) => self.known.get(number).cloned().unwrap_or(IndexForm::Opaque),
+                Meaning::Index => IndexForm::Linear(Linear::index(&name.text)),
+                Meaning::Size => IndexForm::Linear(Linear::of(Formula::symbol(&name.text))),
                 Meaning::Tensor if (self.is_integer)(&name.text) => {
-                    Form::Linear(Linear::of(Formula::symbol(&name.text)))
+                    IndexForm::Linear(Linear::of(Formula::symbol(&name.text)))
                 }
-                _ => Form::Opaque,
+                _ => IndexForm::Opaque,
             },
             ExprKind::Size(name, dimension) => match (self.size)(&name.text, *dimension) {
-                Some(size) => Form::Linear(Linear::of(size)),
-                None => Form::Opaque,
+                Some(size) => IndexForm::Linear(Linear::of(size)),
+                None => IndexForm::Opaque,
             },
             ExprKind::Unary(Unary::Neg, operand) => match self.of(operand) {
-                Form::Linear(form) => Form::Linear(form.scaled(-1)),
-                _ => Form::Opaque,
+                IndexForm::Linear(form) => IndexForm::Linear(form.scaled(-1)),
+                _ => IndexForm::Opaque,
             },
             ExprKind::Cast(Scalar::I32 | Scalar::I64, operand) => self.of(operand),
             ExprKind::Binary(op, operands) => match (self.of(&operands[0]), self.of(&operands[1])) {
-                (Form::Linear(left), Form::Linear(right)) => combined(*op, &left, &right),
-                _ => Form::Opaque,
+                (IndexForm::Linear(left), IndexForm::Linear(right)) => combined(*op, &left, &right),
+                _ => IndexForm::Opaque,
             },
-            _ => Form::Opaque,
+            _ => IndexForm::Opaque,
         }
     }
 
     /// The formula of an expression without indices.
     pub fn formula(&self, expr: &Expr) -> Option<Formula> {
         match self.of(expr) {
-            Form::Linear(form) if form.terms.is_empty() => Some(form.constant),
+            IndexForm::Linear(form) if form.terms.is_empty() => Some(form.constant),
             _ => None,
         }
     }
@@ -143,14 +143,14 @@ impl<'a> Forms<'a> {
     /// The linear form of a comparison's operand.
     pub fn linear(&self, expr: &Expr) -> Option<Linear> {
         match self.of(expr) {
-            Form::Linear(form) => Some(form),
+            IndexForm::Linear(form) => Some(form),
             _ => None,
         }
     }
 }
 
 /// An operator applied to two linear forms.
-fn combined(op: Binary, left: &Linear, right: &Linear) -> Form {
+fn combined(op: Binary, left: &Linear, right: &Linear) -> IndexForm {
     let fixed = left.terms.is_empty() && right.terms.is_empty();
     let divisor = right.constant.constant().filter(|divisor| right.terms.is_empty() && *divisor > 0);
     let divisor = divisor.and_then(|divisor| i64::try_from(divisor).ok());
@@ -158,17 +158,17 @@ fn combined(op: Binary, left: &Linear, right: &Linear) -> Form {
     match (op, divisor) {
         (Binary::Add, _) => left.plus(right).short(),
         (Binary::Sub, _) => left.minus(right).short(),
-        (Binary::Mul, _) if left.length() * right.length() > MAX_LENGTH => Form::Opaque,
+        (Binary::Mul, _) if left.length() * right.length() > MAX_LENGTH => IndexForm::Opaque,
         (Binary::Mul, _) if right.terms.is_empty() => left.times(&right.constant).short(),
         (Binary::Mul, _) if left.terms.is_empty() => right.times(&left.constant).short(),
         (Binary::Div, Some(divisor)) if fixed => Linear::of(quotient(divisor)).short(),
-        (Binary::Div, Some(divisor)) => Form::Floor(left.clone(), divisor),
+        (Binary::Div, Some(divisor)) => IndexForm::Floor(left.clone(), divisor),
         (Binary::Mod, Some(divisor)) if fixed => {
             Linear::of(left.constant.minus(&quotient(divisor).scaled(divisor))).short()
         }
         (Binary::Min, _) if fixed => Linear::of(left.constant.smaller(&right.constant)).short(),
         (Binary::Max, _) if fixed => Linear::of(left.constant.larger(&right.constant)).short(),
-        _ => Form::Opaque,
+        _ => IndexForm::Opaque,
     }
 }
 

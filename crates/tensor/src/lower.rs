@@ -21,7 +21,7 @@ use crate::ranges::{Inferred, Ranges};
 
 pub(crate) use value::convert;
 
-use expr::Scope;
+use expr::StatementScope;
 use value::Lowered;
 
 /// The pipeline of a definition.
@@ -293,7 +293,7 @@ impl<'a> Lowering<'a> {
         self.gathers.clear();
         let is_reduction = indices.len() > statement.indices.len();
         let plain_indices = indices.keys().map(|index| (*index, Expr::from(Var::new(index)))).collect();
-        let empty = |indices, plain| Scope {
+        let empty = |indices, plain| StatementScope {
             lets: &lets,
             known: Vec::new(),
             indices,
@@ -311,7 +311,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Adds the values of the lets to the scope of a statement.
-    fn with_lets<'s>(&mut self, mut scope: Scope<'s>) -> Result<Scope<'s>, Mistake> {
+    fn with_lets<'s>(&mut self, mut scope: StatementScope<'s>) -> Result<StatementScope<'s>, Mistake> {
         for value in &scope.lets.values {
             let value = self.expr(value, &scope)?;
             scope.known.push(value);

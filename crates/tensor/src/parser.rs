@@ -6,8 +6,8 @@ use crate::ast::{
     Assign, Clause, Declared, Def, Dim, Name, Number, Reduction, ResultName, Statement, TensorType,
 };
 use crate::error::{Fault, Mistake, Mistakes};
-use crate::lexer::{Kind, Token, tokens};
-use crate::source::{Source, Span};
+use crate::lexer::{Token, TokenKind, tokens};
+use crate::source::{SourceFile, Span};
 use crate::types::Scalar;
 
 /// The maximum nesting of expressions.
@@ -28,14 +28,14 @@ pub(crate) fn is_keyword(word: &str) -> bool {
 type Parsed<T> = Result<T, Box<Mistake>>;
 
 /// The definitions of a text. After a mistake, parsing continues at the next `def`.
-pub(crate) fn definitions(source: &Source, mistakes: &mut Mistakes) -> Vec<Def> {
+pub(crate) fn definitions(source: &SourceFile, mistakes: &mut Mistakes) -> Vec<Def> {
     let tokens = tokens(source, mistakes);
     if !mistakes.is_empty() {
         return Vec::new();
     }
     let mut parser = Parser { source, tokens, at: 0, nesting: 0, depth: 0 };
     let mut defs = Vec::new();
-    while parser.peek() != Kind::End && !mistakes.is_full() {
+    while parser.peek() != TokenKind::End && !mistakes.is_full() {
         let start = parser.at;
         match parser.def() {
             Ok(def) => defs.push(def),
@@ -49,7 +49,7 @@ pub(crate) fn definitions(source: &Source, mistakes: &mut Mistakes) -> Vec<Def> 
 }
 
 struct Parser<'a> {
-    source: &'a Source,
+    source: &'a SourceFile,
     tokens: Vec<Token>,
     at: usize,
     nesting: usize,
@@ -62,7 +62,7 @@ impl Parser<'_> {
         self.tokens[self.at.min(self.tokens.len() - 1)]
     }
 
-    fn peek(&self) -> Kind {
+    fn peek(&self) -> TokenKind {
         self.token().kind
     }
 
@@ -74,7 +74,7 @@ impl Parser<'_> {
 
     fn word(&self) -> Option<&str> {
         let token = self.token();
-        (token.kind == Kind::Word).then(|| self.source.slice(token.span))
+        (token.kind == TokenKind::Word).then(|| self.source.slice(token.span))
     }
 
     fn is_word(&self, word: &str) -> bool {
@@ -82,7 +82,7 @@ impl Parser<'_> {
     }
 
     fn is(&self, symbol: &str) -> bool {
-        matches!(self.peek(), Kind::Symbol(found) if found == symbol)
+        matches!(self.peek(), TokenKind::Symbol(found) if found == symbol)
     }
 
     fn take(&mut self, symbol: &str) -> bool {
@@ -101,7 +101,7 @@ impl Parser<'_> {
     fn skip_to_def(&mut self, start: usize) {
         self.nesting = 0;
         self.at = self.at.max(start + 1);
-        while self.peek() != Kind::End && !self.is_word("def") {
+        while self.peek() != TokenKind::End && !self.is_word("def") {
             self.at += 1;
         }
     }
@@ -109,8 +109,8 @@ impl Parser<'_> {
     fn expected<T>(&self, expected: impl Into<String>, remedy: &'static str) -> Parsed<T> {
         let token = self.token();
         let found = match token.kind {
-            Kind::End => "the end of the text".to_string(),
-            Kind::Word if is_keyword(self.source.slice(token.span)) => {
+            TokenKind::End => "the end of the text".to_string(),
+            TokenKind::Word if is_keyword(self.source.slice(token.span)) => {
                 format!("the keyword `{}`", self.source.slice(token.span))
             }
             _ => format!("`{}`", self.source.slice(token.span)),
@@ -185,11 +185,11 @@ impl Parser<'_> {
         let start = self.token().span;
         let sign = if self.take("-") { -1.0 } else { 1.0 };
         let value = match self.peek() {
-            Kind::Int(number) => number as f64,
-            Kind::Float(number) => number,
+            TokenKind::Int(number) => number as f64,
+            TokenKind::Float(number) => number,
             _ => return self.expected("a number", "a default is one number, as in `float c = 0.5`"),
         };
-        let is_float = matches!(self.next().kind, Kind::Float(_));
+        let is_float = matches!(self.next().kind, TokenKind::Float(_));
         Ok(Number { value: sign * value, is_float, span: start.to(self.last()) })
     }
 
@@ -210,7 +210,7 @@ impl Parser<'_> {
 
     fn dim(&mut self) -> Parsed<Dim> {
         match self.peek() {
-            Kind::Int(number) => Ok(Dim::Number(number, self.next().span)),
+            TokenKind::Int(number) => Ok(Dim::Number(number, self.next().span)),
             _ => Ok(Dim::Name(self.name("a size: a name or a number")?)),
         }
     }
@@ -256,15 +256,15 @@ impl Parser<'_> {
     fn assign(&mut self) -> Parsed<(Assign, Span)> {
         let reduce = |op, initialised| Assign::Reduce { op, initialised };
         let assign = match self.peek() {
-            Kind::Symbol("=") => Assign::Set,
-            Kind::Symbol("+=") => reduce(Reduction::Sum, false),
-            Kind::Symbol("*=") => reduce(Reduction::Product, false),
-            Kind::Symbol("min=") => reduce(Reduction::Min, false),
-            Kind::Symbol("max=") => reduce(Reduction::Max, false),
-            Kind::Symbol("+=!") => reduce(Reduction::Sum, true),
-            Kind::Symbol("*=!") => reduce(Reduction::Product, true),
-            Kind::Symbol("min=!") => reduce(Reduction::Min, true),
-            Kind::Symbol("max=!") => reduce(Reduction::Max, true),
+            TokenKind::Symbol("=") => Assign::Set,
+            TokenKind::Symbol("+=") => reduce(Reduction::Sum, false),
+            TokenKind::Symbol("*=") => reduce(Reduction::Product, false),
+            TokenKind::Symbol("min=") => reduce(Reduction::Min, false),
+            TokenKind::Symbol("max=") => reduce(Reduction::Max, false),
+            TokenKind::Symbol("+=!") => reduce(Reduction::Sum, true),
+            TokenKind::Symbol("*=!") => reduce(Reduction::Product, true),
+            TokenKind::Symbol("min=!") => reduce(Reduction::Min, true),
+            TokenKind::Symbol("max=!") => reduce(Reduction::Max, true),
             _ => return self.expected("an assignment", "write `=`, or a reduction such as `+=!`"),
         };
         Ok((assign, self.next().span))

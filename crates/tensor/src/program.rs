@@ -15,7 +15,7 @@ use crate::lower::pipeline;
 use crate::names::{default_value, element_type};
 use crate::parser::definitions;
 use crate::ranges::{Inferred, infer};
-use crate::source::{Source, Span};
+use crate::source::{SourceFile, Span};
 use crate::types::type_name;
 
 /// The largest size.
@@ -36,7 +36,7 @@ const MAX_SIZE: i64 = 1 << 30;
 /// # Ok::<(), warploom_tensor::Errors>(())
 /// ```
 pub fn parse(file_name: &str, text: &str) -> Result<Program, Errors> {
-    let source = Source { file: file_name.into(), text: text.into() };
+    let source = SourceFile { file: file_name.into(), text: text.into() };
     let mut mistakes = Mistakes::default();
     let defs = trees(&source, &mut mistakes);
     let mut seen = HashSet::new();
@@ -57,7 +57,7 @@ pub fn parse(file_name: &str, text: &str) -> Result<Program, Errors> {
 /// # Errors
 /// All mistakes in the syntax.
 pub fn read(file_name: &str, text: &str) -> Result<Vec<Def>, Errors> {
-    let source = Source { file: file_name.into(), text: text.into() };
+    let source = SourceFile { file: file_name.into(), text: text.into() };
     let mut mistakes = Mistakes::default();
     let defs = trees(&source, &mut mistakes);
     mistakes.into_result(&source)?;
@@ -65,7 +65,7 @@ pub fn read(file_name: &str, text: &str) -> Result<Vec<Def>, Errors> {
 }
 
 /// The definitions of a text that is not too long.
-fn trees(source: &Source, mistakes: &mut Mistakes) -> Vec<Def> {
+fn trees(source: &SourceFile, mistakes: &mut Mistakes) -> Vec<Def> {
     let bytes = source.text.len();
     if bytes as u64 > files::TEXT.most {
         mistakes.add(Span::default(), Fault::TextTooLong { bytes, most: files::TEXT.most });
@@ -77,7 +77,7 @@ fn trees(source: &Source, mistakes: &mut Mistakes) -> Vec<Def> {
 /// The definitions of one file.
 #[derive(Clone)]
 pub struct Program {
-    source: Source,
+    source: SourceFile,
     defs: Vec<Arc<Checked>>,
 }
 
@@ -122,7 +122,7 @@ impl fmt::Debug for Program {
 /// One `def` of a file.
 #[derive(Clone)]
 pub struct Definition {
-    source: Source,
+    source: SourceFile,
     checked: Arc<Checked>,
 }
 

@@ -35,7 +35,7 @@ impl Span {
 
 /// A file's name and text.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceFile {
     pub file: Arc<str>,
     pub text: Arc<str>,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Source {
 /// The most characters of a source line that a message shows on either side of the place.
 const CONTEXT: usize = 60;
 
-impl Source {
+impl SourceFile {
     /// The text of a place.
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")

@@ -58,7 +58,7 @@ pub fn autotune(
     observer: Observer<'_>,
 ) -> Result<Autotuned, TuneError> {
     let mut session = Session::new(task, bench, records, observer)?;
-    let mut run = Run {
+    let mut run = AutotuneRun {
         options,
         key: RunKey(key(task.model, &task.search, options.samples, retrain.is_some())),
         retrain,
@@ -108,7 +108,7 @@ pub(crate) fn proposals(
 }
 
 /// The candidates chosen for an iteration.
-struct Chosen {
+struct IterationSamples {
     /// Last trial of the previous iterations.
     last_trial: i64,
     samples: Vec<Proposal>,
@@ -118,7 +118,7 @@ struct Chosen {
     done: usize,
 }
 
-impl Chosen {
+impl IterationSamples {
     /// Adds proposals that no earlier iteration measured, until there are `most` samples.
     fn add(
         &mut self,
@@ -142,7 +142,7 @@ impl Chosen {
     }
 }
 
-struct Run<'a, 'r> {
+struct AutotuneRun<'a, 'r> {
     options: &'a AutotuneOptions,
     key: RunKey,
     retrain: Option<&'r mut (dyn Retrain + 'r)>,
@@ -153,7 +153,7 @@ struct Run<'a, 'r> {
     last_trial: i64,
 }
 
-impl Run<'_, '_> {
+impl AutotuneRun<'_, '_> {
     /// Resumes where an earlier run ended.
     fn resume(&mut self, session: &mut Session<'_, '_>) -> Result<(), TuneError> {
         let problem = session.id;
@@ -207,11 +207,12 @@ impl Run<'_, '_> {
         let model: &dyn CostModel = network.as_ref().map_or(task.model, |network| network);
         let fastest = self.fastest(session)?;
         let (near, found) = proposals(session, model, &task.search, iteration, &fastest)?;
-        let mut chosen = Chosen { last_trial: self.last_trial, samples: Vec::new(), before: 0, done: 0 };
+        let mut chosen =
+            IterationSamples { last_trial: self.last_trial, samples: Vec::new(), before: 0, done: 0 };
         let half = if fastest.is_empty() { 0 } else { self.options.samples / 2 };
         chosen.add(session, near, half)?;
         chosen.add(session, found, self.options.samples)?;
-        let Chosen { samples, before, done, .. } = chosen;
+        let IterationSamples { samples, before, done, .. } = chosen;
         session.tell(&Event::Planned { candidates: samples.len() - done, known: before + done });
         session.measure(samples, false)
     }

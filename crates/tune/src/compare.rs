@@ -34,12 +34,12 @@ pub struct Comparison {
     /// Number of trials of a run.
     pub trials: usize,
     /// The subjects, in the order in which they were added.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<ComparedWorkload>,
 }
 
 /// The runs on one pipeline at one size.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Subject {
+pub struct ComparedWorkload {
     /// The pipeline and its sizes, for people.
     pub subject: String,
     /// The best time of all points of the space in microseconds, if all of them were measured.
@@ -91,9 +91,12 @@ impl Comparison {
     }
 
     /// The subject with this name, which is added if it is missing.
-    fn subject(&mut self, name: &str) -> &mut Subject {
-        let is_wanted = |known: &Subject| known.subject == name;
-        entry(&mut self.subjects, is_wanted, || Subject { subject: name.to_owned(), ..Subject::default() })
+    fn subject(&mut self, name: &str) -> &mut ComparedWorkload {
+        let is_wanted = |known: &ComparedWorkload| known.subject == name;
+        entry(&mut self.subjects, is_wanted, || ComparedWorkload {
+            subject: name.to_owned(),
+            ..ComparedWorkload::default()
+        })
     }
 
     /// The names of the strategies of all subjects, in order of first appearance.
@@ -110,13 +113,13 @@ impl Comparison {
     /// For each subject where both have valid times after `trials` trials: the mean time of `than` divided by that of
     /// the strategy. Above 1, the strategy is better.
     pub fn speeds(&self, strategy: &str, than: &str, trials: usize) -> Vec<f64> {
-        let of = |subject: &Subject, name: &str| subject.get(name)?.after(trials).mean_us;
-        let speed = |subject: &Subject| Some(of(subject, than)? / of(subject, strategy)?);
+        let of = |subject: &ComparedWorkload, name: &str| subject.get(name)?.after(trials).mean_us;
+        let speed = |subject: &ComparedWorkload| Some(of(subject, than)? / of(subject, strategy)?);
         self.subjects.iter().filter_map(speed).collect()
     }
 }
 
-impl Subject {
+impl ComparedWorkload {
     /// The runs of a strategy, if there are any.
     pub fn get(&self, strategy: &str) -> Option<&Compared> {
         self.strategies.iter().find(|compared| compared.strategy == strategy)

@@ -7,8 +7,8 @@ mod nests;
 mod text;
 
 use serde::{Serialize, Serializer};
-use warploom_codegen::ir::Place;
-use warploom_cost::{Basis, CostModel, Featurizer, KernelFeatures, Range, Term};
+use warploom_codegen::ir::PlanPart;
+use warploom_cost::{Basis, CostModel, Featurizer, KernelFeatures, Term, TimeRange};
 use warploom_lang::Id;
 use warploom_plan::{KernelId, KernelPlan, NestId, Plan, Planned, Problem};
 use warploom_schedule::{Dag, Item};
@@ -94,7 +94,7 @@ pub struct Line {
     /// Every loop of the line, outermost first: the threads, then the loops inside each thread.
     pub loops: Vec<Loop>,
     /// Where its points are stored; `None` for loops and inlined stages.
-    pub memory: Option<Memory>,
+    pub memory: Option<StageMemory>,
     /// Ratio of points computed to points required; `None` for loops, and for stages that `per_point` describes.
     pub redundancy: Option<f64>,
     /// How many times one point of the consumer computes it, for a stage that is inlined or in registers of the
@@ -108,7 +108,7 @@ pub struct Line {
     pub terms: Vec<TimeOf>,
     /// The statements of the kernel that the line is lowered to.
     #[serde(skip)]
-    pub place: Option<Place>,
+    pub place: Option<PlanPart>,
 }
 
 /// The bytes that all blocks move for one stage.
@@ -126,7 +126,7 @@ pub struct Traffic {
 
 /// Where the points of a stage are stored.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Memory {
+pub struct StageMemory {
     /// `global`, `shared`, `private`, `registers`, or `lanes` for registers that the threads of a warp exchange.
     pub kind: &'static str,
     /// The extents of the array, or of each thread's own array if it has one; empty in global
@@ -172,8 +172,8 @@ impl Explanation {
 
     /// The range in which the measured time lies for nine of ten pipelines; `None` if the errors of the model are not
     /// known.
-    pub fn range(&self) -> Option<Range> {
-        Some(Range { low_us: self.predicted_us_low?, high_us: self.predicted_us_high? })
+    pub fn range(&self) -> Option<TimeRange> {
+        Some(TimeRange { low_us: self.predicted_us_low?, high_us: self.predicted_us_high? })
     }
 }
 

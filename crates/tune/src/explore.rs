@@ -21,7 +21,7 @@ use warploom_strategy::{Settings, Strategy};
 
 use self::model::ModelSettings;
 use self::model_fixed::{ModelFixed, ModelFixedSettings};
-use self::run::Run;
+use self::run::ExploreRun;
 use self::walk::walk;
 use crate::records::{Records, RunKey};
 use crate::tuning::{Ended, Event, Observer, Session, Tally, Task, TuneError, Tuned};
@@ -161,7 +161,7 @@ pub fn explore_in(
     let session = Session::new(task, bench, records, observer)?;
     let ExploreOptions { strategy, settings, trials, seed, .. } = options;
     if strategy == MODEL {
-        let run = Run::new(options, &model::key(task, options));
+        let run = ExploreRun::new(options, &model::key(task, options));
         return Ok(finish(session, run, 0, model::iterate));
     }
     let space = space.ok_or(TemplateError::Empty)?;
@@ -244,16 +244,16 @@ fn follow(
     space: &Schedules,
     strategy: &mut dyn Strategy,
 ) -> Explored {
-    let run = Run::new(options, &walk::key(&session, options, space, &strategy.key()));
+    let run = ExploreRun::new(options, &walk::key(&session, options, space, &strategy.key()));
     finish(session, run, space.all().len(), |run, session| walk(run, session, space, strategy))
 }
 
 /// Runs a source of questions to its end, and times the best schedules against each other.
 fn finish<'a, 's, 'b>(
     mut session: Session<'s, 'b>,
-    mut run: Run<'a>,
+    mut run: ExploreRun<'a>,
     templates: usize,
-    go: impl FnOnce(&mut Run<'a>, &mut Session<'s, 'b>) -> Result<Ended, TuneError>,
+    go: impl FnOnce(&mut ExploreRun<'a>, &mut Session<'s, 'b>) -> Result<Ended, TuneError>,
 ) -> Explored {
     let ExploreOptions { run_spilling, finalists, .. } = *run.options;
     session.skip_spilling = !run_spilling;
@@ -264,6 +264,6 @@ fn finish<'a, 's, 'b>(
     };
     let shown = session.records().best(session.id, finalists);
     let tuned = session.conclude(ended, shown);
-    let Run { key, count: Count { tally, times, .. }, exhausted, .. } = run;
+    let ExploreRun { key, count: Count { tally, times, .. }, exhausted, .. } = run;
     Explored { tuned, run: key, templates, tally, times, exhausted }
 }

@@ -100,7 +100,7 @@ impl Outcome {
 
 /// Where and when a landscape was measured.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct Provenance {
     /// The pipeline.
     pub pipeline: Pipeline,
     /// Its sizes and Params.
@@ -117,7 +117,7 @@ pub struct Source {
 #[derive(Debug)]
 pub struct Landscape {
     /// The origin of the times.
-    pub source: Source,
+    pub source: Provenance,
     /// The template, axes and limits of the points.
     pub definition: Definition,
     /// Number of points that were not measured yet.
@@ -141,12 +141,12 @@ impl Landscape {
     /// # Errors
     /// If the sizes do not fit the pipeline, the template is not legal, or a point does not belong to the space.
     pub fn new(
-        source: Source,
+        source: Provenance,
         definition: Definition,
         outcomes: Vec<(Point, Outcome)>,
         missing: usize,
     ) -> Result<Landscape, LandscapeError> {
-        let Source { pipeline, sizes, device, .. } = &source;
+        let Provenance { pipeline, sizes, device, .. } = &source;
         let problem = Problem::new(pipeline, &sizes.realise(pipeline), device)?;
         let schedules = definition.space(&problem)?;
         let (mut points, mut places) = (Vec::with_capacity(outcomes.len()), HashMap::new());

@@ -42,8 +42,8 @@ pub use claims::Claim;
 pub use error::RecordsError;
 pub use exchange::Imported;
 pub use runs::{FinishedIteration, RunKey, RunState};
-pub use steps::{Step, StepOutcome};
-pub use store::{Change, FromValue, Place, Row, Store, Unreadable, Value, Work};
+pub use steps::{RunStep, StepOutcome};
+pub use store::{Change, FromValue, RecordsPlace, Row, Store, Unreadable, Value, Work};
 
 /// Version of the schema, the same in all stores.
 pub const SCHEMA: i64 = 3;
@@ -179,7 +179,7 @@ impl Records {
     }
 
     /// The place of the records.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &RecordsPlace {
         self.store.place()
     }
 

@@ -21,7 +21,7 @@ use warploom_schedule::Schedule;
 use warploom_strategy::{Draw, Point, Space, Strategy, Verdict, space};
 use warploom_target::Device;
 use warploom_tune::explore::{ExploreOptions, Explored, MODEL, check, explore, explore_with, names};
-use warploom_tune::records::{Records, Step, StepOutcome};
+use warploom_tune::records::{Records, RunStep, StepOutcome};
 use warploom_tune::sample::Origin;
 use warploom_tune::tuning::{Ended, Event, TuneError};
 use warploom_tune::worker;
@@ -81,15 +81,15 @@ fn run_until(records: &Path, fake: &str, options: &ExploreOptions, most: usize) 
 }
 
 /// The steps of a run as they must be repeatable. Which trial is recorded first depends on threads.
-fn unfinished_steps(records: &Path, explored: &Explored) -> Vec<Step> {
+fn unfinished_steps(records: &Path, explored: &Explored) -> Vec<RunStep> {
     let records = Records::open_existing(records).unwrap();
     let problem = records.problems().unwrap()[0].id;
     let steps = records.steps(problem, &explored.run).unwrap();
-    steps.into_iter().map(|step| Step { trial: None, ..step }).collect()
+    steps.into_iter().map(|step| RunStep { trial: None, ..step }).collect()
 }
 
 /// The steps of a run, all of which have outcomes.
-fn steps(records: &Path, explored: &Explored) -> Vec<Step> {
+fn steps(records: &Path, explored: &Explored) -> Vec<RunStep> {
     let steps = unfinished_steps(records, explored);
     assert!(steps.iter().all(|step| step.outcome != StepOutcome::Asked), "{steps:?}");
     steps
@@ -233,7 +233,7 @@ fn seeds_do_not_mix() {
     for (seed, explored) in both.iter().enumerate() {
         let alone = place();
         let expected = run(&alone.records, FAULTS, &options("anneal-q", seed as u64));
-        let asked = |steps: Vec<Step>| -> Vec<(String, Option<f64>)> {
+        let asked = |steps: Vec<RunStep>| -> Vec<(String, Option<f64>)> {
             steps.into_iter().map(|step| (step.point, step.time_us)).collect()
         };
         let (mixed, alone) = (steps(&shared.records, explored), steps(&alone.records, &expected));

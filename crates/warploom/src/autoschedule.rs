@@ -7,7 +7,7 @@ use thiserror::Error;
 use warploom_codegen::build::BuildError;
 use warploom_codegen::ir::Program;
 use warploom_codegen::printer::{Build, PRINTER};
-use warploom_cost::{CostModel, Range};
+use warploom_cost::{CostModel, TimeRange};
 use warploom_lang::Pipeline;
 use warploom_plan::Problem;
 use warploom_schedule::Schedule;
@@ -237,7 +237,7 @@ impl Autoscheduled {
 
     /// The range in which the measured time lies for nine of ten pipelines, in microseconds. `None` if the errors of
     /// the cost model on this device are not known.
-    pub fn predicted_range(&self) -> Option<Range> {
+    pub fn predicted_range(&self) -> Option<TimeRange> {
         self.explanation.range()
     }
 

@@ -1,6 +1,6 @@
 //! The default cost model.
 
-use warploom_cost::{Chosen, choose};
+use warploom_cost::{ChosenModel, choose};
 use warploom_models::nearest;
 use warploom_target::Device;
 
@@ -13,7 +13,7 @@ use warploom_target::Device;
 /// assert!(chosen.warning.is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn model_for(device: &Device) -> Chosen {
+pub fn model_for(device: &Device) -> ChosenModel {
     let weights = nearest(&device.name, (device.compute.major, device.compute.minor));
     choose(weights.map(|model| model.bytes), device)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warploom::codegen::ir::Place;
+use warploom::codegen::ir::PlanPart;
 use warploom::codegen::printer::{Build, LineOrigin, Listing, PRINTER};
 use warploom::lang::{FuncId, Id};
 use warploom::plan::{Plan, Problem};
@@ -159,7 +159,7 @@ fn source_of(kernel: &KernelExplanation, number: Option<usize>, listing: &Listin
 /// The lines of a nest that a line of code belongs to: the nest, the stages of the Func in its registers that the code
 /// computes, and the Funcs inlined into either.
 fn belongs(origin: &LineOrigin, lines: &[Line]) -> Vec<usize> {
-    let Some(place) = origin.place.filter(|place| *place != Place::Block) else { return Vec::new() };
+    let Some(place) = origin.place.filter(|place| *place != PlanPart::Block) else { return Vec::new() };
     let here = || lines.iter().enumerate().filter(move |(_, line)| line.place == Some(place));
     let inside = || here().skip(1);
     let writes = |line: &Line| origin.array.as_ref().is_some_and(|array| is_of(array, &line.name));

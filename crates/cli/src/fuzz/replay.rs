@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use warploom::fuzz::{Case, Checker, Failure, Kind, Seen, Skip, Verdict};
+use warploom::fuzz::{Case, Checker, Failure, FailureKind, Seen, Skip, Verdict};
 use warploom::plan::Problem;
 use warploom::target::Device;
 
@@ -78,7 +78,7 @@ fn replay_one(file: PathBuf, device: &Device, check: &Checker<'_>) -> Result<Rep
 /// schedule and a pipeline that defines everything it reads; a file edited since may have neither.
 fn is_refused(case: &Case, failure: &Failure, seen: &Seen, device: &Device, check: &Checker<'_>) -> bool {
     if let Failure::Illegal(_) = failure {
-        return seen.kind != Kind::Illegal.name();
+        return seen.kind != FailureKind::Illegal.name();
     }
     let Some(undefined) = failure.undefined(&case.pipeline) else { return false };
     let Ok(problem) = Problem::new(&case.pipeline, &case.request, device) else { return false };

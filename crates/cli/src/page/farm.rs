@@ -6,7 +6,7 @@ use std::path::Path;
 use warploom::farm::address_of;
 use warploom::farm::history::{self, History, Past, Tuned as Improved};
 use warploom::farm::store::Postgres;
-use warploom_report::chart::{Curve, Line, Place};
+use warploom_report::chart::{Curve, CurvePoint, Line};
 use warploom_report::{self as page, Fact, Farm, Section};
 
 use super::source::{Content, Source, Tried};
@@ -117,8 +117,11 @@ fn best(improved: &Improved, problems: &[Tried]) -> Curve {
     let tried = problems.iter().find(|tried| tried.problem.id.0 == improved.problem);
     let name = tried.map_or_else(|| improved.name.clone(), |tried| tuned::title(&tried.problem));
     let least = improved.bests.last().map_or(1.0, |(_, us)| *us);
-    let place =
-        |&(seconds, us): &(f64, f64)| Place { at: seconds as usize + 1, value: us / least, deviation: 0.0 };
+    let place = |&(seconds, us): &(f64, f64)| CurvePoint {
+        at: seconds as usize + 1,
+        value: us / least,
+        deviation: 0.0,
+    };
     Curve { name, places: improved.bests.iter().map(place).collect() }
 }
 

@@ -1,7 +1,7 @@
 //! Comparisons of strategies as sections of the page, one per file.
 
-use warploom::tune::compare::{Compared, Mean, Subject};
-use warploom_report::chart::{Curve, Place};
+use warploom::tune::compare::{Compared, ComparedWorkload, Mean};
+use warploom_report::chart::{Curve, CurvePoint};
 use warploom_report::{Section, Strategies, TriedSubject};
 
 use super::facts_of;
@@ -18,7 +18,7 @@ pub(super) fn sections(sources: &[Source]) -> Vec<Section> {
 
 fn page(file: &str, results: &Results) -> Strategies {
     let Results { versions, command, date, comparison, .. } = results;
-    let subject = |subject: &Subject| TriedSubject {
+    let subject = |subject: &ComparedWorkload| TriedSubject {
         name: subject.subject.clone(),
         curves: subject.strategies.iter().map(curve).collect(),
         optimum: subject.optimum_us,
@@ -38,7 +38,7 @@ fn page(file: &str, results: &Results) -> Strategies {
 
 fn curve(compared: &Compared) -> Curve {
     let place = |Mean { trials, mean_us, deviation_us, .. }: Mean| {
-        Some(Place { at: trials, value: mean_us?, deviation: deviation_us.unwrap_or(0.0) })
+        Some(CurvePoint { at: trials, value: mean_us?, deviation: deviation_us.unwrap_or(0.0) })
     };
     Curve {
         name: compared.strategy.clone(),

@@ -6,7 +6,7 @@ use warploom::codegen::ir::{KernelId, Program, Space};
 use warploom::codegen::points::{Held, Points};
 use warploom::lang::{Region, Value};
 use warploom::sim::{Observed, Observer};
-use warploom_report::{Step, Touch, TouchKind, Trace};
+use warploom_report::{Touch, TouchKind, Trace, TraceStep};
 
 /// The most bytes of inputs and steps that a page has room for: as text they take a third more, and the page stays
 /// below 2 MB.
@@ -54,7 +54,7 @@ struct Open {
 
 /// A recorded step; values are not bytes yet, because their range is not known.
 struct Recorded {
-    step: Step,
+    step: TraceStep,
     /// The values of each touch.
     values: Vec<Vec<f32>>,
     bytes: usize,
@@ -85,7 +85,7 @@ pub(super) struct Recording {
     pub(super) grain: Grain,
     pub(super) launches: Vec<KernelId>,
     pub(super) stages: Vec<StageKey>,
-    pub(super) steps: Vec<(Step, Vec<Vec<f32>>)>,
+    pub(super) steps: Vec<(TraceStep, Vec<Vec<f32>>)>,
 }
 
 impl<'a> Recorder<'a> {
@@ -221,7 +221,7 @@ impl Grain {
 
 impl Open {
     fn of(recorded: &Recorded) -> Open {
-        let Step { launch, block, stage, ref touches } = recorded.step;
+        let TraceStep { launch, block, stage, ref touches } = recorded.step;
         let mut touched = Touched::new();
         for (touch, values) in touches.iter().zip(&recorded.values) {
             let points = touch.runs.iter().flat_map(|&(first, length)| first..first + length);
@@ -256,7 +256,7 @@ impl Open {
             touches.push(Touch { picture, kind, runs: runs(&points), values: changes(&values) });
             all.push(values);
         }
-        let step = Step { launch, block, stage, touches };
+        let step = TraceStep { launch, block, stage, touches };
         Recorded { bytes: Trace::step_bytes(&step), step, values: all }
     }
 }
@@ -375,7 +375,7 @@ mod tests {
         }
         let recording = recorder.finish().unwrap();
         assert_eq!(recording.grain, Grain::Stage);
-        let runs = |step: &Step| step.touches[0].runs.clone();
+        let runs = |step: &TraceStep| step.touches[0].runs.clone();
         assert_eq!(
             recording.steps.iter().map(|(step, _)| runs(step)).collect::<Vec<_>>(),
             [[(0, 8)], [(0, 8)]]

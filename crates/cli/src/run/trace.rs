@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use warploom::codegen::build::{BuildError, build_with_points};
 use warploom::codegen::ir::{Program, Space};
-use warploom::codegen::points::{Held, Points, Source as Of};
+use warploom::codegen::points::{Held, Points};
 use warploom::interp::buffer::Buffer;
 use warploom::lang::{Id, Pipeline, Region, Value, dispatch, ir};
 use warploom::plan::{Planned, Problem};
+use warploom::schedule::Source as Of;
 use warploom::target::Device;
 use warploom::tune::workload::Workload;
-use warploom_report::{Fact, Picture, PictureKind, Step, TouchKind, Trace, TraceKernel};
+use warploom_report::{Fact, Picture, PictureKind, TouchKind, Trace, TraceKernel, TraceStep};
 
 use super::recorder::{Canvas, Grain, MOST_BYTES, Recorder, Recording};
 use crate::backend::{self, Backend, Done, Source, Target};
@@ -222,7 +223,7 @@ impl Made<'_> {
     }
 
     /// The range of values of a picture.
-    fn shade(&self, number: usize, workload: &Workload, steps: &[(Step, Vec<Vec<f32>>)]) -> Shade {
+    fn shade(&self, number: usize, workload: &Workload, steps: &[(TraceStep, Vec<Vec<f32>>)]) -> Shade {
         let mut shade = Shade::default();
         if let Of::Input(input) = self.canvases[number].held.source {
             samples(workload, input.index()).into_iter().for_each(|value| shade.add(value));
@@ -336,7 +337,7 @@ fn samples(workload: &Workload, input: usize) -> Vec<f32> {
 }
 
 /// The step with its values as bytes.
-fn shaded(mut step: Step, values: &[Vec<f32>], shades: &[Shade]) -> Step {
+fn shaded(mut step: TraceStep, values: &[Vec<f32>], shades: &[Shade]) -> TraceStep {
     for (touch, values) in step.touches.iter_mut().zip(values) {
         if touch.kind != TouchKind::Read {
             let shade = &shades[touch.picture as usize];

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use warploom::cost::{Basis, Range};
+use warploom::cost::{Basis, TimeRange};
 use warploom::lang::{Pipeline, Type};
 use warploom::target::Device;
 use warploom::tune::sample::{KernelUse, Status};
@@ -86,7 +86,7 @@ impl Timed {
     }
 
     /// Sets the range of the predicted time.
-    pub fn set_range(&mut self, range: Option<Range>) {
+    pub fn set_range(&mut self, range: Option<TimeRange>) {
         self.predicted_us_low = range.map(|range| range.low_us);
         self.predicted_us_high = range.map(|range| range.high_us);
     }
@@ -97,8 +97,8 @@ impl Timed {
         self.notes.extend(partly.map(|basis| format!("predicted by {basis}")));
     }
 
-    fn range(&self) -> Option<Range> {
-        Some(Range { low_us: self.predicted_us_low?, high_us: self.predicted_us_high? })
+    fn range(&self) -> Option<TimeRange> {
+        Some(TimeRange { low_us: self.predicted_us_low?, high_us: self.predicted_us_high? })
     }
 
     pub fn is_ok(&self) -> bool {

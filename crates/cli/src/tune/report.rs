@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use warploom::cost::{Basis, CostModel, Range};
+use warploom::cost::{Basis, CostModel, TimeRange};
 use warploom::records::shown;
 use warploom::schedule::Schedule;
 use warploom::target::Device;
@@ -92,7 +92,7 @@ impl TrialReport {
 
 /// The range of a trial's predicted time. The prediction for a neighbour of a measured schedule starts from its time, and
 /// is more accurate than the ranges of the model say.
-pub(crate) fn range_of(trial: &Trial, model: Option<&dyn CostModel>) -> Option<Range> {
+pub(crate) fn range_of(trial: &Trial, model: Option<&dyn CostModel>) -> Option<TimeRange> {
     let found = trial.sample.origin == Origin::Search;
     model?.range(trial.predicted_us.filter(|_| found)?)
 }

@@ -11,7 +11,7 @@ use warploom::codegen::printer::{Build, PRINTER};
 use warploom::plan::Problem;
 use warploom::prelude::*;
 use warploom::target::Device;
-use warploom::target::program::Step;
+use warploom::target::program::LaunchStep;
 
 use crate::place::Place;
 use crate::stubbed::{Export, compile, compilers, expected, loads, with_code, with_codes, write_stub};
@@ -113,7 +113,7 @@ fn exported_apps_ask_the_driver_for_what_their_manifests_say() {
         assert_eq!(ran.code, 0, "{}", ran.err);
         let text = fs::read_to_string(place.path(&format!("{app}.json"))).unwrap();
         let manifest = Manifest::from_json(&text).unwrap();
-        let loops = manifest.launches.iter().any(|step| matches!(step, Step::Loop { .. }));
+        let loops = manifest.launches.iter().any(|step| matches!(step, LaunchStep::Loop { .. }));
         assert!(loops || app != "max_filter");
         let manifest = with_code(&manifest);
         let outcome = Export::new(&place, &manifest, "").run("");
@@ -128,10 +128,10 @@ fn exported_apps_ask_the_driver_for_what_their_manifests_say() {
 }
 
 /// The kernels launched, those in a loop once.
-fn kernels_of(steps: &[Step]) -> Vec<usize> {
-    let kernels = |step: &Step| match step {
-        Step::Launch(kernel) => vec![*kernel],
-        Step::Loop { body, .. } => kernels_of(body),
+fn kernels_of(steps: &[LaunchStep]) -> Vec<usize> {
+    let kernels = |step: &LaunchStep| match step {
+        LaunchStep::Launch(kernel) => vec![*kernel],
+        LaunchStep::Loop { body, .. } => kernels_of(body),
     };
     steps.iter().flat_map(kernels).collect()
 }
@@ -297,8 +297,8 @@ fn loops_within_loops_and_much_shared_memory_are_exported() {
     first.dynamic_shared_bytes = 100_000;
     first.arguments.extend([Argument::Iteration(0), Argument::Iteration(1)]);
     last.arguments.push(Argument::Iteration(1));
-    let inner = Step::Loop { count: 3, body: manifest.launches.clone() };
-    manifest.launches = vec![Step::Loop { count: 2, body: vec![inner] }];
+    let inner = LaunchStep::Loop { count: 3, body: manifest.launches.clone() };
+    manifest.launches = vec![LaunchStep::Loop { count: 2, body: vec![inner] }];
     let (place, manifest) = (Place::new(), with_code(&manifest));
     let outcome = Export::new(&place, &manifest, "").run("");
     assert_eq!(outcome, expected(&manifest));

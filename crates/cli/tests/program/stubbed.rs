@@ -6,7 +6,7 @@ use std::process::Command;
 
 use warploom::codegen::export::{Argument, Buffer, CodeKind, Compiled, Kernel, Manifest, header, source};
 use warploom::target::ComputeCapability;
-use warploom::target::program::Step;
+use warploom::target::program::LaunchStep;
 
 use crate::place::Place;
 
@@ -231,15 +231,15 @@ pub fn expected(manifest: &Manifest) -> Vec<String> {
 }
 
 /// Every launch, loops written out.
-fn launches(manifest: &Manifest, steps: &[Step], iterations: &mut Vec<u32>, calls: &mut Vec<String>) {
+fn launches(manifest: &Manifest, steps: &[LaunchStep], iterations: &mut Vec<u32>, calls: &mut Vec<String>) {
     for step in steps {
         match step {
-            Step::Launch(kernel) => {
+            LaunchStep::Launch(kernel) => {
                 let kernel = &manifest.kernels[*kernel];
                 let early = !calls.is_empty() && kernel.waits;
                 calls.push(launch(manifest, kernel, iterations, early));
             }
-            Step::Loop { count, body } => {
+            LaunchStep::Loop { count, body } => {
                 for iteration in 0..*count {
                     iterations.push(iteration);
                     launches(manifest, body, iterations, calls);

@@ -13,7 +13,7 @@ use super::names::Names;
 use super::operand::Operand;
 use super::prelude::{Helper, Helpers};
 use super::text::{Text, c_type};
-use crate::elementary::{Block, Expr, Kind, Step, functions};
+use crate::elementary::{Block, Expr, ExprKind, Statement, functions};
 
 /// The range of integers in these functions. Sums and products of two such integers do not overflow.
 const RANGE: Interval = Interval { min: -(1 << 15), max: 1 << 15 };
@@ -87,17 +87,19 @@ impl Body<'_> {
     }
 
     fn block(&mut self, block: &Block) {
-        block.steps.iter().for_each(|step| self.step(step));
+        block.statements.iter().for_each(|statement| self.statement(statement));
         let value = self.expr(&block.value);
         self.line(&format!("return {};", value.code));
     }
 
-    fn step(&mut self, step: &Step) {
-        match step {
-            Step::Let(locals, Expr { kind: Kind::Tuple(parts), .. }) if locals.len() == parts.len() => {
+    fn statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Let(locals, Expr { kind: ExprKind::Tuple(parts), .. })
+                if locals.len() == parts.len() =>
+            {
                 locals.iter().zip(parts).for_each(|(local, part)| self.declare(*local, part));
             }
-            Step::Let(locals, value) => {
+            Statement::Let(locals, value) => {
                 self.declare(locals[0], value);
                 // The others are the fields of the first.
                 if let [first, ..] = locals[..]
@@ -109,11 +111,11 @@ impl Body<'_> {
                     }
                 }
             }
-            Step::Leave(condition, block) if block.steps.is_empty() => {
+            Statement::Leave(condition, block) if block.statements.is_empty() => {
                 let (condition, value) = (self.expr(condition), self.expr(&block.value));
                 self.line(&format!("if ({}) return {};", condition.code, value.code));
             }
-            Step::Leave(condition, block) => {
+            Statement::Leave(condition, block) => {
                 let condition = self.expr(condition);
                 self.line(&format!("if ({}) {{", condition.code));
                 self.depth += 1;
@@ -131,17 +133,17 @@ impl Body<'_> {
 
     fn expr(&mut self, expr: &Expr) -> Text {
         match &expr.kind {
-            Kind::Op(op, args) => {
+            ExprKind::Op(op, args) => {
                 let texts: Vec<Text> = args.iter().map(|arg| self.expr(arg)).collect();
                 let operands = args.iter().zip(&texts).map(|(arg, text)| operand(arg, text));
                 self.printer.op(*op, expr.types[0], &operands.collect::<Vec<_>>())
             }
-            Kind::MulHigh(sides) => {
+            ExprKind::MulHigh(sides) => {
                 let [a, b] = [&sides[0], &sides[1]].map(|side| self.expr(side));
                 Text::call("__umul64hi", [&a, &b])
             }
-            Kind::Local(local) => Text::atom(&self.locals[*local]),
-            Kind::Element(name, values, index) => {
+            ExprKind::Local(local) => Text::atom(&self.locals[*local]),
+            ExprKind::Element(name, values, index) => {
                 let name = name.to_lowercase();
                 let (ty, count) = (c_type(expr.types[0]), values.len());
                 let values: Vec<String> = values.iter().map(|value| literal(*value).code).collect();
@@ -149,20 +151,20 @@ impl Body<'_> {
                 let index = self.expr(index);
                 Text::element(&name, &index)
             }
-            Kind::Call(number, args) => {
+            ExprKind::Call(number, args) => {
                 self.printer.helpers.insert(Helper::Elementary(*number));
                 let args: Vec<String> = args.iter().map(|arg| self.expr(arg).code).collect();
                 Text::atom(format!("{}({})", name(*number), args.join(", ")))
             }
-            Kind::Field(tuple, field) => {
+            ExprKind::Field(tuple, field) => {
                 let tuple = self.expr(tuple);
                 Text::atom(format!("{}.v{field}", tuple.code))
             }
-            Kind::If(parts) => {
+            ExprKind::If(parts) => {
                 let [condition, yes, no] = [0, 1, 2].map(|part: usize| self.expr(&parts[part]));
                 Text::select(&condition, &yes, &no)
             }
-            Kind::Tuple(parts) => {
+            ExprKind::Tuple(parts) => {
                 let parts: Vec<String> = parts.iter().map(|part| self.expr(part).code).collect();
                 Text::atom(format!("{}{{{}}}", self.type_of(&expr.types), parts.join(", ")))
             }

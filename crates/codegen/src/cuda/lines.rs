@@ -2,14 +2,14 @@
 
 use std::slice;
 
-use crate::ir::{ArrayId, Kernel, KernelId, Place, Stmt, every_stmt};
+use crate::ir::{ArrayId, Kernel, KernelId, PlanPart, Stmt, every_stmt};
 use crate::printer::LineOrigin;
 
 /// Follows the statements of a kernel as they are printed.
 pub(super) struct Tracker<'a> {
     kernel: &'a Kernel,
     /// The places of the statements that follow, one entry per statement.
-    places: Box<dyn Iterator<Item = Place> + 'a>,
+    places: Box<dyn Iterator<Item = PlanPart> + 'a>,
     current: Current,
     lines: Vec<Current>,
 }
@@ -17,7 +17,7 @@ pub(super) struct Tracker<'a> {
 /// Where the printer is.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Current {
-    place: Option<Place>,
+    place: Option<PlanPart>,
     array: Option<ArrayId>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Tracker<'a> {
     pub(super) fn enter(&mut self, stmt: &Stmt) -> Current {
         let outside = self.current;
         self.current.place = self.places.next();
-        if matches!(self.current.place, Some(Place::Nest(_))) && self.current.array.is_none() {
+        if matches!(self.current.place, Some(PlanPart::Nest(_))) && self.current.array.is_none() {
             self.current.array = only_written(stmt);
         }
         outside

@@ -6,7 +6,7 @@ use warploom_lang::visible;
 
 /// The names in use, by scope. A name is free if no open scope has it.
 pub(crate) struct Names {
-    scopes: Vec<Scope>,
+    scopes: Vec<NameScope>,
     /// Names that C, C++, CUDA or headers declare.
     reserved: HashSet<&'static str>,
     /// Names that are taken regardless of case.
@@ -16,7 +16,7 @@ pub(crate) struct Names {
 }
 
 #[derive(Default)]
-struct Scope {
+struct NameScope {
     names: HashSet<String>,
     /// The next number that [`Names::take_numbered`] tries.
     number: usize,
@@ -26,7 +26,7 @@ impl Names {
     fn new(reserved: &[&'static str]) -> Names {
         let words = reserved.iter().flat_map(|list| list.split_whitespace());
         Names {
-            scopes: vec![Scope::default()],
+            scopes: vec![NameScope::default()],
             reserved: words.collect(),
             in_any_case: HashSet::new(),
             prefixes: Vec::new(),
@@ -57,7 +57,7 @@ impl Names {
 
     pub(super) fn enter(&mut self) {
         let number = self.scopes.last().map_or(0, |scope| scope.number);
-        self.scopes.push(Scope { names: HashSet::new(), number });
+        self.scopes.push(NameScope { names: HashSet::new(), number });
     }
 
     /// Closes the innermost scope, which frees its names.

@@ -24,12 +24,12 @@ pub(super) enum Item<'a> {
 
 #[derive(Debug)]
 pub(super) struct RawBlock<'a> {
-    pub steps: Vec<RawStep<'a>>,
+    pub statements: Vec<RawStatement<'a>>,
     pub value: Raw<'a>,
 }
 
 #[derive(Debug)]
-pub(super) enum RawStep<'a> {
+pub(super) enum RawStatement<'a> {
     Let(Vec<&'a str>, Raw<'a>),
     Leave(Raw<'a>, RawBlock<'a>),
 }
@@ -232,13 +232,13 @@ impl<'a> Parser<'a> {
 
     /// The rest of a block after `{`, with the closing brace.
     fn block(&mut self) -> RawBlock<'a> {
-        let mut steps = Vec::new();
+        let mut statements = Vec::new();
         loop {
             if self.eats(Token::Word("let")) {
                 let is_tuple = self.sign("(");
                 let names = if is_tuple { self.list(")", Parser::word) } else { vec![self.word()] };
                 self.expect("=");
-                steps.push(RawStep::Let(names, self.expr(0)));
+                statements.push(RawStatement::Let(names, self.expr(0)));
                 self.expect(";");
                 continue;
             }
@@ -248,7 +248,7 @@ impl<'a> Parser<'a> {
                 self.expect("{");
                 let body = self.block();
                 if self.tokens[self.at] != Token::Word("else") {
-                    steps.push(RawStep::Leave(condition, body));
+                    statements.push(RawStatement::Leave(condition, body));
                     continue;
                 }
                 self.at = before;
@@ -259,7 +259,7 @@ impl<'a> Parser<'a> {
                 self.expect(";");
             }
             self.expect("}");
-            return RawBlock { steps, value };
+            return RawBlock { statements, value };
         }
     }
 

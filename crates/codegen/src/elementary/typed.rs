@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::{Type, Value};
 
-use super::syntax::{Item, Raw, RawBlock, RawStep, items};
-use super::{Block, Expr, Function, Kind, Local, Step};
+use super::syntax::{Item, Raw, RawBlock, RawStatement, items};
+use super::{Block, Expr, ExprKind, Function, Local, Statement};
 
 /// The functions in the text of source files.
 pub(super) fn functions(sources: &[&str]) -> Vec<Function> {
@@ -26,7 +26,7 @@ pub(super) fn functions(sources: &[&str]) -> Vec<Function> {
                     constants: &constants,
                     locals: Vec::new(),
                     scope: Vec::new(),
-                    steps: Vec::new(),
+                    statements: Vec::new(),
                 };
                 let count = params.len();
                 params.into_iter().for_each(|(name, types)| _ = typer.bind(name, types));
@@ -122,7 +122,7 @@ fn bits_of(ty: Type) -> Type {
 
 fn constant(value: impl Into<Value>) -> Expr {
     let value = value.into();
-    Expr { types: vec![value.ty()], kind: Kind::Op(Op::Const(value), Vec::new()) }
+    Expr { types: vec![value.ty()], kind: ExprKind::Op(Op::Const(value), Vec::new()) }
 }
 
 /// An operation on operands of the right types.
@@ -133,7 +133,7 @@ fn apply<const N: usize>(op: Op, args: [Expr; N]) -> Expr {
     if values.len() == N {
         return constant(op.eval(&values));
     }
-    Expr { types: vec![ty], kind: Kind::Op(op, args.into()) }
+    Expr { types: vec![ty], kind: ExprKind::Op(op, args.into()) }
 }
 
 fn binary(op: BinaryOp, a: Expr, b: Expr) -> Expr {
@@ -150,8 +150,8 @@ struct Typer<'a> {
     locals: Vec<Local>,
     /// The names that are visible; the last one of a name counts.
     scope: Vec<(String, usize)>,
-    /// The steps of the block that is being made.
-    steps: Vec<Step>,
+    /// The statements of the block that is being made.
+    statements: Vec<Statement>,
 }
 
 impl Typer<'_> {
@@ -163,28 +163,28 @@ impl Typer<'_> {
     }
 
     fn block(&mut self, raw: &RawBlock<'_>, result: &[Type]) -> Block {
-        let (outside, visible) = (std::mem::take(&mut self.steps), self.scope.len());
-        for step in &raw.steps {
-            match step {
-                RawStep::Let(names, value) => {
+        let (outside, visible) = (std::mem::take(&mut self.statements), self.scope.len());
+        for statement in &raw.statements {
+            match statement {
+                RawStatement::Let(names, value) => {
                     let types = self.known(value);
                     let value = self.typed(value, &types);
                     let ids = match names[..] {
                         [name] => vec![self.bind(name, types)],
                         _ => names.iter().zip(types).map(|(name, ty)| self.bind(name, vec![ty])).collect(),
                     };
-                    self.steps.push(Step::Let(ids, value));
+                    self.statements.push(Statement::Let(ids, value));
                 }
-                RawStep::Leave(condition, body) => {
+                RawStatement::Leave(condition, body) => {
                     let condition = self.one(condition, Type::Bool);
                     let body = self.block(body, result);
-                    self.steps.push(Step::Leave(condition, body));
+                    self.statements.push(Statement::Leave(condition, body));
                 }
             }
         }
         let value = self.typed(&raw.value, result);
         self.scope.truncate(visible);
-        Block { steps: std::mem::replace(&mut self.steps, outside), value }
+        Block { statements: std::mem::replace(&mut self.statements, outside), value }
     }
 
     fn local(&self, name: &str) -> Option<usize> {
@@ -253,7 +253,7 @@ impl Typer<'_> {
         match raw {
             Raw::Number(_) | Raw::Path(Some(_), _) => constant(self.constants.value(raw, ty)),
             Raw::Path(None, name) => match self.local(name) {
-                Some(id) => made(Kind::Local(id)),
+                Some(id) => made(ExprKind::Local(id)),
                 None => constant(self.constants.0[name][0]),
             },
             Raw::Call(before, name, args) => self.call(*before, name, args, ty),
@@ -262,11 +262,15 @@ impl Typer<'_> {
                 (_, Raw::Number(_)) => constant(self.constants.value(raw, ty)),
                 (Raw::Path(None, name), index) => {
                     let index = self.own(index);
-                    made(Kind::Element((*name).to_owned(), self.constants.0[name].clone(), Box::new(index)))
+                    made(ExprKind::Element(
+                        (*name).to_owned(),
+                        self.constants.0[name].clone(),
+                        Box::new(index),
+                    ))
                 }
                 other => panic!("{other:?} is no element"),
             },
-            Raw::Field(tuple, field) => made(Kind::Field(Box::new(self.own(tuple)), *field)),
+            Raw::Field(tuple, field) => made(ExprKind::Field(Box::new(self.own(tuple)), *field)),
             Raw::Unary("-", a) if matches!(**a, Raw::Number(_)) => constant(self.constants.value(raw, ty)),
             Raw::Unary(sign, a) => {
                 let op = if *sign == "-" { UnaryOp::Neg } else { UnaryOp::Not };
@@ -278,10 +282,10 @@ impl Typer<'_> {
             Raw::If(parts) => {
                 let condition = self.one(&parts[0], Type::Bool);
                 let (yes, no) = (self.typed(&parts[1], types), self.typed(&parts[2], types));
-                made(Kind::If(Box::new([condition, yes, no])))
+                made(ExprKind::If(Box::new([condition, yes, no])))
             }
             Raw::Tuple(parts) => {
-                made(Kind::Tuple(parts.iter().zip(types).map(|(part, ty)| self.one(part, *ty)).collect()))
+                made(ExprKind::Tuple(parts.iter().zip(types).map(|(part, ty)| self.one(part, *ty)).collect()))
             }
             Raw::First(..) | Raw::Array(_) => panic!("{raw:?} is no value"),
         }
@@ -367,14 +371,14 @@ impl Typer<'_> {
             }
             (None, "mul_high") => {
                 let sides = [&args[0], &args[1]].map(|arg| self.one(arg, ty));
-                Expr { types: vec![ty], kind: Kind::MulHigh(Box::new(sides)) }
+                Expr { types: vec![ty], kind: ExprKind::MulHigh(Box::new(sides)) }
             }
             (None, name) => {
                 let id = self.function(name);
                 let (functions, params) = (self.functions, self.functions[id].params);
                 let types = functions[id].locals[..params].iter().map(|local| &local.types);
                 let args = args.iter().zip(types).map(|(arg, types)| self.typed(arg, types)).collect();
-                Expr { types: functions[id].result.clone(), kind: Kind::Call(id, args) }
+                Expr { types: functions[id].result.clone(), kind: ExprKind::Call(id, args) }
             }
             (Some(before), name) => panic!("`{before}::{name}` is no function"),
         }
@@ -392,15 +396,15 @@ impl Typer<'_> {
     /// A value as a local, unless it is one.
     fn bound(&mut self, raw: &Raw<'_>, name: &str, ty: Type) -> Expr {
         let value = self.one(raw, ty);
-        if matches!(value.kind, Kind::Local(_)) { value } else { self.kept(name, value) }
+        if matches!(value.kind, ExprKind::Local(_)) { value } else { self.kept(name, value) }
     }
 
     /// A value as a local that no name refers to.
     fn kept(&mut self, name: &str, value: Expr) -> Expr {
         let (id, types) = (self.locals.len(), value.types.clone());
         self.locals.push(Local { name: name.to_owned(), types: types.clone() });
-        self.steps.push(Step::Let(vec![id], value));
-        Expr { types, kind: Kind::Local(id) }
+        self.statements.push(Statement::Let(vec![id], value));
+        Expr { types, kind: ExprKind::Local(id) }
     }
 }
 

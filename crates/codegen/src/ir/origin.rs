@@ -4,7 +4,7 @@ use warploom_plan::{LoopId, NestId};
 
 /// The part of a plan that a statement belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum PlanPart {
     /// The block as a whole: barriers, and the choice between versions of the block.
     Block,
     /// A loop over a part of the block.
@@ -17,7 +17,7 @@ pub enum Place {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// The place.
-    pub place: Place,
+    pub place: PlanPart,
     /// The number of statements, nested ones included.
     pub statements: usize,
 }

@@ -10,7 +10,7 @@ use warploom_lang::op::BinaryOp;
 use warploom_plan::{LoopId, NestId, NestPlan, Sequence, Symbol};
 use warploom_schedule::{Item, LoopKind};
 
-use crate::ir::{Leaf, NodeId, NodeKind, Place, Space, Stmt, every_stmt};
+use crate::ir::{Leaf, NodeId, NodeKind, PlanPart, Space, Stmt, every_stmt};
 use crate::lower::error::LowerError;
 use crate::lower::nesting::Nesting;
 use crate::lower::state::KernelLowering;
@@ -57,13 +57,13 @@ impl KernelLowering<'_> {
         let number = self.builder.leaf(Leaf::Var(var), Type::I32, Some(Interval::new(0, count - 1)));
         self.builder.limit(number, limit);
         let older = u32::try_from(buffers - 2).unwrap_or(0);
-        self.note(Place::Over(id), 2);
+        self.note(PlanPart::Over(id), 2);
         let mut inner = vec![Stmt::Wait(older)];
         inner.extend(self.barrier(true));
         inner.extend(self.next_slice(id, &slices, number)?);
         let mut digits = Nesting::default();
         let lets = self.at_slice(&mut digits, &slices, number);
-        self.note(Place::Over(id), lets);
+        self.note(PlanPart::Over(id), lets);
         let items = self.items(plan.slice_body(id, body))?;
         inner.extend(digits.around(&mut self.builder, items));
         let times = self.builder.count(count);
@@ -75,13 +75,13 @@ impl KernelLowering<'_> {
     fn first_slices(&mut self, id: LoopId, slices: &Slices) -> Result<Vec<Stmt>, LowerError> {
         let mut around = Nesting::default();
         let number = around.repeat(&mut self.builder, "first".into(), slices.buffers - 1, false);
-        self.note(Place::Over(id), usize::from(slices.buffers > 2));
+        self.note(PlanPart::Over(id), usize::from(slices.buffers > 2));
         let mut body = match slices.limit {
             None => self.copies(id, slices, Nesting::default(), number)?,
             Some(_) => self.existing(id, slices, number, Interval::new(0, slices.buffers - 2))?,
         };
         body.push(Stmt::Commit);
-        self.note(Place::Over(id), 1);
+        self.note(PlanPart::Over(id), 1);
         Ok(around.around(&mut self.builder, body))
     }
 
@@ -91,7 +91,7 @@ impl KernelLowering<'_> {
         let mut stmts =
             self.existing(id, slices, next, Interval::new(slices.buffers - 1, slices.count - 1))?;
         stmts.push(Stmt::Commit);
-        self.note(Place::Over(id), 1);
+        self.note(PlanPart::Over(id), 1);
         Ok(stmts)
     }
 
@@ -113,10 +113,10 @@ impl KernelLowering<'_> {
             }
         };
         let exists = self.builder.binary(BinaryOp::Lt, number, end);
-        self.note(Place::Over(id), usize::from(self.builder.known(exists).is_none()));
+        self.note(PlanPart::Over(id), usize::from(self.builder.known(exists).is_none()));
         nesting.require(exists);
         nesting.enter(&mut self.builder);
-        self.note(Place::Over(id), usize::from(self.builder.known(number).is_none()));
+        self.note(PlanPart::Over(id), usize::from(self.builder.known(number).is_none()));
         let number = nesting.bind(&mut self.builder, "next".into(), number, bounds);
         self.builder.limit(number, slices.limit);
         self.copies(id, slices, nesting, number)
@@ -131,7 +131,7 @@ impl KernelLowering<'_> {
         number: NodeId,
     ) -> Result<Vec<Stmt>, LowerError> {
         let lets = self.at_slice(&mut nesting, slices, number);
-        self.note(Place::Over(id), lets);
+        self.note(PlanPart::Over(id), lets);
         // The nests inside the loop find the copies at their own place.
         let outside = self.local.clone();
         let mut stmts = Vec::new();
@@ -142,7 +142,7 @@ impl KernelLowering<'_> {
             let mut copies = self.elements(&plan.nest, footprint)?;
             self.make_asynchronous(&mut copies);
             let copies = if plan.nest.numbers.vector { self.vectors(copies) } else { copies };
-            self.note(Place::Nest(id), every_stmt(&copies).count());
+            self.note(PlanPart::Nest(id), every_stmt(&copies).count());
             stmts.extend(copies);
         }
         self.local = outside;

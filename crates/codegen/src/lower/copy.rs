@@ -13,7 +13,7 @@ use crate::lower::kernel::{Shape, block_count, finished};
 use crate::lower::layout::Layout;
 use crate::lower::sizes::Scalars;
 use crate::lower::touch::held;
-use crate::points::{KernelPoints, Key, Place};
+use crate::points::{AccessPoint, KernelPoints, Key};
 
 /// Threads per block.
 const THREADS: u32 = 256;
@@ -42,8 +42,8 @@ impl OutputCopy {
         let store = Stmt::Store { array: target, index, value };
         let mut points = KernelPoints::default();
         let at = || at.iter().copied().collect();
-        points.add(Key { array: source, index: element, value: None }, Place { at: at(), stage: 0 });
-        points.add(Key { array: target, index, value: Some(value) }, Place { at: at(), stage: 0 });
+        points.add(Key { array: source, index: element, value: None }, AccessPoint { at: at(), stage: 0 });
+        points.add(Key { array: target, index, value: Some(value) }, AccessPoint { at: at(), stage: 0 });
         points.arrays = held(context, &arrays, |_| None);
         let name = format!("{}.copy", to.name);
         let grid = [block_count(&name, blocks, context.problem.device())?, 1, 1];

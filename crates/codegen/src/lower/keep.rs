@@ -10,7 +10,7 @@ use warploom_plan::{MOST_KEPT, NestId, Sequence};
 use crate::ir::{Array, ArrayId, KernelNode, Leaf, NodeId, NodeKind, Space, Stmt, VarId};
 use crate::lower::nesting::Nesting;
 use crate::lower::state::{KernelLowering, Read, VectorKey, read_of};
-use crate::points::{Key, Place};
+use crate::points::{AccessPoint, Key};
 
 /// The loads that are hoisted out of the loops that are being lowered.
 #[derive(Clone, Default)]
@@ -142,7 +142,7 @@ impl KernelLowering<'_> {
 
     /// Records the points of an access for the access that replaces it under substituted variables.
     fn touch_moved(&mut self, from: Key, to: Key, moved: &AHashMap<NodeId, NodeId>) {
-        for Place { at, stage } in self.touched(from) {
+        for AccessPoint { at, stage } in self.touched(from) {
             let at: Option<Vec<NodeId>> = at.iter().map(|at| self.moved(*at, moved)).collect();
             if let Some(at) = at {
                 self.touch(to, &at, stage);

@@ -10,7 +10,7 @@ use warploom_schedule::{Item, Tile};
 use warploom_target::Device;
 
 use crate::builder::Builder;
-use crate::ir::{Array, ArrayId, Kernel, Leaf, NodeId, Origin, Place, Scalar, Stmt, every_stmt};
+use crate::ir::{Array, ArrayId, Kernel, Leaf, NodeId, Origin, PlanPart, Scalar, Stmt, every_stmt};
 use crate::lower::error::LowerError;
 use crate::lower::state::{GridAxis, KernelLowering, Read, within};
 use crate::points::KernelPoints;
@@ -109,7 +109,7 @@ impl KernelLowering<'_> {
                 Stepped::Run(nest) => {
                     stmts.extend(self.barrier(self.barriers.before(nest)));
                     let item = self.item(nest)?;
-                    self.note(Place::Nest(nest), every_stmt(&item).count());
+                    self.note(PlanPart::Nest(nest), every_stmt(&item).count());
                     stmts.extend(item);
                 }
                 Stepped::Loop(id, body) => stmts.extend(self.over(id, body)?),
@@ -154,25 +154,25 @@ impl KernelLowering<'_> {
         let (times, waits) = (self.builder.count(count), self.barriers.of_loop(id));
         let before = self.barrier(waits.before);
         let (began, noted) = (self.begin_keeping(body, waits.before), self.origins.len());
-        self.note(Place::Over(id), 1);
+        self.note(PlanPart::Over(id), 1);
         let mut body = self.items(body)?;
         body.extend(self.barrier(waits.at_end));
         let around = Stmt::For { var, count: times, limit, unrolled: false, body };
         let kept = self.end_keeping(began);
         if !kept.is_empty() {
             let statements = every_stmt(&kept).count();
-            self.origins.insert(noted, Origin { place: Place::Over(id), statements });
+            self.origins.insert(noted, Origin { place: PlanPart::Over(id), statements });
         }
         Ok(before.into_iter().chain(kept).chain([around]).collect())
     }
 
     pub fn barrier(&mut self, stands: bool) -> Option<Stmt> {
-        self.note(Place::Block, usize::from(stands));
+        self.note(PlanPart::Block, usize::from(stands));
         stands.then_some(Stmt::Barrier)
     }
 
     /// Records the origin of the next statements of the block.
-    pub fn note(&mut self, place: Place, statements: usize) {
+    pub fn note(&mut self, place: PlanPart, statements: usize) {
         if statements > 0 {
             self.origins.push(Origin { place, statements });
         }

@@ -4,7 +4,7 @@ use ahash::AHashMap;
 
 use crate::ir::{Access, KernelNode, NodeId, NodeKind, Stmt};
 use crate::lower::state::KernelLowering;
-use crate::points::{Key, Place};
+use crate::points::{AccessPoint, Key};
 
 impl KernelLowering<'_> {
     /// Statements with values substituted.
@@ -52,19 +52,19 @@ impl KernelLowering<'_> {
         let Some(points) = &self.points else { return };
         let (places, vectors) = (points.places(from).to_vec(), points.vectors(from).to_vec());
         for place in places {
-            let Place { at, stage } = self.replaced_place(&place, values);
+            let AccessPoint { at, stage } = self.replaced_place(&place, values);
             self.touch(to, &at, stage);
         }
         for elements in vectors {
-            let elements: Vec<Place> =
+            let elements: Vec<AccessPoint> =
                 elements.iter().map(|place| self.replaced_place(place, values)).collect();
             self.points.iter_mut().for_each(|points| points.add_vector(to, elements.clone()));
         }
     }
 
-    fn replaced_place(&mut self, place: &Place, values: &mut AHashMap<NodeId, NodeId>) -> Place {
+    fn replaced_place(&mut self, place: &AccessPoint, values: &mut AHashMap<NodeId, NodeId>) -> AccessPoint {
         let at = place.at.iter().map(|id| self.replaced_value(*id, values)).collect();
-        Place { at, stage: place.stage }
+        AccessPoint { at, stage: place.stage }
     }
 }
 

@@ -1,11 +1,12 @@
 //! Records the points that accesses touch, for tools that request them.
 
 use warploom_lang::IdVec;
+use warploom_schedule::Source;
 
 use crate::ir::{Array, ArrayId, BufferId, Kernel, KernelId, NodeId, Role, Space, Stmt};
 use crate::lower::context::Context;
 use crate::lower::state::{Kept, KernelLowering, Read, Stored};
-use crate::points::{Held, KernelPoints, Key, Place, Points, Source};
+use crate::points::{AccessPoint, Held, KernelPoints, Key, Points};
 
 /// The kernels lowered so far, with their points if requested.
 #[derive(Default)]
@@ -50,18 +51,18 @@ impl KernelLowering<'_> {
     /// Records the point that an access touches, if requested.
     pub fn touch(&mut self, key: Key, at: &[NodeId], stage: usize) {
         if let Some(points) = &mut self.points {
-            points.add(key, Place { at: at.iter().copied().collect(), stage });
+            points.add(key, AccessPoint { at: at.iter().copied().collect(), stage });
         }
     }
 
     /// The points that an access touches, as far as they are recorded.
-    pub fn touched(&self, key: Key) -> Vec<Place> {
+    pub fn touched(&self, key: Key) -> Vec<AccessPoint> {
         self.points.as_ref().map_or_else(Vec::new, |points| points.places(key).to_vec())
     }
 
     /// Records the points of an access for the access that replaces it.
     pub fn touch_alike(&mut self, from: Key, to: Key) {
-        for Place { at, stage } in self.touched(from) {
+        for AccessPoint { at, stage } in self.touched(from) {
             self.touch(to, &at, stage);
         }
     }

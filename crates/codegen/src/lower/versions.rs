@@ -6,7 +6,7 @@ use warploom_lang::op::{BinaryOp, Op};
 use warploom_plan::body::EDGE_BLOCKS;
 
 use crate::builder::Assumptions;
-use crate::ir::{Leaf, NodeId, NodeKind, Origin, Place, ScalarValue, Stmt, every_stmt};
+use crate::ir::{Leaf, NodeId, NodeKind, Origin, PlanPart, ScalarValue, Stmt, every_stmt};
 use crate::lower::error::LowerError;
 use crate::lower::state::{GridAxis, KernelLowering};
 
@@ -237,7 +237,7 @@ impl<'a> KernelLowering<'a> {
 
     /// Records that the choice between this version and another one precedes the statements of both.
     fn choose_before(&mut self, other: Vec<Origin>) {
-        self.origins.insert(0, Origin { place: Place::Block, statements: 1 });
+        self.origins.insert(0, Origin { place: PlanPart::Block, statements: 1 });
         self.origins.extend(other);
     }
 

@@ -28,7 +28,7 @@ impl<'a> Atomics<'a> {
     }
 
     /// Records the accesses of one statement, not of the statements inside it.
-    pub fn touch(&mut self, stmt: &Stmt) -> Result<(), Fault> {
+    pub fn note(&mut self, stmt: &Stmt) -> Result<(), Fault> {
         let exprs = &self.kernel.exprs;
         for id in exprs.reachable(stmt.operands()) {
             if let NodeKind::Load(array) = exprs[id].kind {

@@ -38,11 +38,11 @@ pub enum VerifyError {
 /// The path to a statement in a kernel's body: `2.else.0` is the first statement in the `else` of
 /// the third.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StmtPath(pub Vec<Step>);
+pub struct StmtPath(pub Vec<StmtIndex>);
 
 /// An index into one of the lists of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum StmtIndex {
     /// In the body of a kernel, loop or `if`.
     Body(usize),
     /// In the `else` of an `if`.
@@ -54,8 +54,8 @@ impl fmt::Display for StmtPath {
         for (depth, step) in self.0.iter().enumerate() {
             let dot = if depth == 0 { "" } else { "." };
             match step {
-                Step::Body(position) => write!(f, "{dot}{position}")?,
-                Step::Otherwise(position) => write!(f, "{dot}else.{position}")?,
+                StmtIndex::Body(position) => write!(f, "{dot}{position}")?,
+                StmtIndex::Otherwise(position) => write!(f, "{dot}else.{position}")?,
             }
         }
         Ok(())

@@ -30,24 +30,24 @@ pub(super) struct Fact {
     pub varies: Varies,
     pub range: Interval,
     /// The innermost scope that it depends on.
-    scope: Scope,
+    scope: BindingScope,
 }
 
 /// A binding: its depth and its serial number among all bindings so far. Bindings end in the
 /// reverse order of their creation, so the enclosing ones last longer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Scope {
+struct BindingScope {
     depth: usize,
     number: usize,
 }
 
 /// The scope of values that depend on no variable.
-const EVERYWHERE: Scope = Scope { depth: 0, number: 0 };
+const EVERYWHERE: BindingScope = BindingScope { depth: 0, number: 0 };
 
 /// A bound variable, or a list of statements that never runs.
 struct Binding {
     var: Option<VarId>,
-    scope: Scope,
+    scope: BindingScope,
 }
 
 /// The values of a kernel at the current statement.
@@ -61,7 +61,7 @@ pub(super) struct Values<'a> {
     bindings: Vec<Binding>,
     ever: usize,
     /// The outermost enclosing list that never runs.
-    dead: Option<Scope>,
+    dead: Option<BindingScope>,
 }
 
 impl<'a> Values<'a> {
@@ -111,9 +111,9 @@ impl<'a> Values<'a> {
         self.dead.get_or_insert(scope);
     }
 
-    fn push(&mut self, var: Option<VarId>) -> Scope {
+    fn push(&mut self, var: Option<VarId>) -> BindingScope {
         self.ever += 1;
-        let scope = Scope { depth: self.bindings.len() + 1, number: self.ever };
+        let scope = BindingScope { depth: self.bindings.len() + 1, number: self.ever };
         self.bindings.push(Binding { var, scope });
         scope
     }
@@ -159,7 +159,7 @@ impl<'a> Values<'a> {
                 fact(varies, compared.unwrap_or_else(|| interval::result(op, node.ty, &operands)))
             }
             NodeKind::Load(array) => {
-                self.touch(array, node.args[0])?;
+                self.check_bounds(array, node.args[0])?;
                 let decl = &self.kernel.arrays[array];
                 if !matches!(decl.space, Space::Global(_)) && !self.written.contains(&array) {
                     return Err(Fault::NeverWritten { array: decl.name.clone() });
@@ -178,7 +178,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    fn leaf(&self, leaf: Leaf, ty: Type, scope: Scope) -> Result<Fact, Fault> {
+    fn leaf(&self, leaf: Leaf, ty: Type, scope: BindingScope) -> Result<Fact, Fault> {
         let range = match leaf {
             Leaf::Thread => Interval::below(self.kernel.threads),
             Leaf::Block(dimension) => Interval::below(self.kernel.grid[usize::from(dimension)]),
@@ -225,12 +225,12 @@ impl<'a> Values<'a> {
 
     /// Checks an access whose index has a fact: at least one possible index must be in bounds. An
     /// index that may overflow counts with the range that it would have without 32-bit limits.
-    pub fn touch(&self, array: ArrayId, index: NodeId) -> Result<(), Fault> {
-        self.touch_all(array, index, 1)
+    pub fn check_bounds(&self, array: ArrayId, index: NodeId) -> Result<(), Fault> {
+        self.check_bounds_of_all(array, index, 1)
     }
 
     /// Checks an access of adjacent elements, of which the first has the index.
-    pub fn touch_all(&self, array: ArrayId, index: NodeId, count: u32) -> Result<(), Fault> {
+    pub fn check_bounds_of_all(&self, array: ArrayId, index: NodeId, count: u32) -> Result<(), Fault> {
         let decl = &self.kernel.arrays[array];
         let elements = i64::try_from(decl.elements).unwrap_or(i64::MAX);
         let unlimited = match self.kernel.exprs[index].kind {

@@ -23,7 +23,7 @@ impl Verifier<'_> {
             let own = kernel.arrays.get(array).map(|array| array.ty);
             self.tables.access(array, ty.or(own).unwrap_or(warploom_lang::Type::I32), index)?;
             self.values.fact(index)?;
-            self.values.touch_all(array, index, width)?;
+            self.values.check_bounds_of_all(array, index, width)?;
         }
         let spaces = [from, to].map(|array| kernel.arrays[array].space);
         let (buffer, start, is_written) = match spaces {

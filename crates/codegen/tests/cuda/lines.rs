@@ -1,7 +1,7 @@
 //! The nest that each line of a kernel comes from.
 
 use warploom_codegen::build::build;
-use warploom_codegen::ir::{Place, Program, Stmt};
+use warploom_codegen::ir::{PlanPart, Program, Stmt};
 use warploom_codegen::printer::{Build, LineOrigin, PRINTER};
 use warploom_lang::*;
 use warploom_plan::Problem;
@@ -42,7 +42,7 @@ fn every_line_of_a_nest_is_known() {
     let of = |text: &str| -> Vec<&LineOrigin> {
         lines.iter().filter(|(line, _)| line.trim().starts_with(text)).map(|(_, origin)| *origin).collect()
     };
-    let nest = |number: usize| Some(Place::Nest(Id::new(number)));
+    let nest = |number: usize| Some(PlanPart::Nest(Id::new(number)));
     // The last rows of blocks are cut off, so there are two versions of everything.
     let (tiles, twice, output) = (of("blur_x["), of("twice["), of("output["));
     assert!(tiles.len() >= 2 && tiles.iter().all(|origin| origin.place == nest(0)), "{tiles:?}");
@@ -51,9 +51,9 @@ fn every_line_of_a_nest_is_known() {
     assert!(twice.iter().all(|origin| origin.array.as_deref() == Some("twice")), "{twice:?}");
     let rounds = of("for (int round");
     assert!(!rounds.is_empty() && rounds.iter().all(|origin| origin.place == nest(0)), "{rounds:?}");
-    assert!(of("__syncthreads").iter().all(|origin| origin.place == Some(Place::Block)));
+    assert!(of("__syncthreads").iter().all(|origin| origin.place == Some(PlanPart::Block)));
     assert!(
-        of("} else {").iter().any(|origin| origin.place == Some(Place::Block)),
+        of("} else {").iter().any(|origin| origin.place == Some(PlanPart::Block)),
         "the choice of a version"
     );
     for outside in ["// tiles", "extern", "__shared__", "const int thread"] {

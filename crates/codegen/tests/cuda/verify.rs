@@ -5,8 +5,8 @@ use warploom_codegen::ir::{
     ArrayId, AtomicOp, BufferId, KernelId, KernelNode, Launch, Leaf, NARROW_ELEMENTS, NodeId, NodeKind,
     Program, Space, Stmt, Strides, StridesId, VarId,
 };
-use warploom_codegen::verify::Step::{Body, Otherwise};
-use warploom_codegen::verify::{Fault, Missing, Step, StmtPath, VerifyError, verify};
+use warploom_codegen::verify::StmtIndex::{Body, Otherwise};
+use warploom_codegen::verify::{Fault, Missing, StmtIndex, StmtPath, VerifyError, verify};
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{Id, Type, Value};
 
@@ -41,7 +41,7 @@ fn refused(fault: Fault, fill: impl FnOnce(&mut RawKernel, Arrays)) {
 }
 
 /// The kernel that `fill` makes is refused at a statement.
-fn refused_at(at: &[Step], fault: Fault, fill: impl FnOnce(&mut RawKernel, Arrays)) {
+fn refused_at(at: &[StmtIndex], fault: Fault, fill: impl FnOnce(&mut RawKernel, Arrays)) {
     let at = StmtPath(at.to_vec());
     assert_eq!(found(&program(fill)), VerifyError::Statement { kernel: "k".into(), at, fault });
 }

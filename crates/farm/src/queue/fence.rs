@@ -1,6 +1,6 @@
 //! Records that only the current holder of a task can write.
 
-use warploom_tune::records::{Change, Place, RecordsError, Row, Store, Value, Work};
+use warploom_tune::records::{Change, RecordsError, RecordsPlace, Row, Store, Value, Work};
 use warploom_tune::values;
 
 use crate::address::Address;
@@ -64,7 +64,7 @@ impl Fenced {
 }
 
 impl Store for Fenced {
-    fn place(&self) -> &Place {
+    fn place(&self) -> &RecordsPlace {
         self.store.place()
     }
 

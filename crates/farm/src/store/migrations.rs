@@ -2,7 +2,7 @@
 
 use postgres::error::SqlState;
 use postgres::{Client, Transaction};
-use warploom_tune::records::{Place, RecordsError, SCHEMA};
+use warploom_tune::records::{RecordsError, RecordsPlace, SCHEMA};
 
 use super::{Fault, class_of};
 
@@ -13,7 +13,7 @@ const MIGRATIONS: [(i64, &str); 1] = [(
 )];
 
 /// Upgrades the tables in a schema, which must exist.
-pub(super) fn upgrade(client: &mut Client, place: &Place, schema: &str) -> Result<(), Fault> {
+pub(super) fn upgrade(client: &mut Client, place: &RecordsPlace, schema: &str) -> Result<(), Fault> {
     let found = version(&mut client.transaction()?, place, schema)?;
     match found {
         Some(_) => prepare(client, place, schema),
@@ -25,7 +25,7 @@ pub(super) fn upgrade(client: &mut Client, place: &Place, schema: &str) -> Resul
 }
 
 /// Creates the tables in a schema if there are none, and upgrades those of an earlier version.
-pub(super) fn prepare(client: &mut Client, place: &Place, schema: &str) -> Result<(), Fault> {
+pub(super) fn prepare(client: &mut Client, place: &RecordsPlace, schema: &str) -> Result<(), Fault> {
     // Most often there is nothing to do, which roles without further rights can determine too.
     let found = version(&mut client.transaction()?, place, schema)?;
     if found == Some(SCHEMA) {
@@ -50,7 +50,11 @@ pub(super) fn prepare(client: &mut Client, place: &Place, schema: &str) -> Resul
 }
 
 /// The version of the tables in a schema; `None` if it has none.
-fn version(transaction: &mut Transaction<'_>, place: &Place, schema: &str) -> Result<Option<i64>, Fault> {
+fn version(
+    transaction: &mut Transaction<'_>,
+    place: &RecordsPlace,
+    schema: &str,
+) -> Result<Option<i64>, Fault> {
     let tables = "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f')";
     let tables = transaction.query(tables, &[&schema])?;

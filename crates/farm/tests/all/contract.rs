@@ -6,7 +6,7 @@ use std::thread;
 use warploom_lang::{Input, Pipeline, Realisation, Region, Var, func};
 use warploom_target::Device;
 use warploom_tune::records::{
-    Claim, FinishedIteration, Imported, ProblemId, Records, RunKey, Step, StepOutcome, Trial,
+    Claim, FinishedIteration, Imported, ProblemId, Records, RunKey, RunStep, StepOutcome, Trial,
 };
 use warploom_tune::sample::{Sample, Shard, Sizes, Status};
 
@@ -67,8 +67,8 @@ impl dyn Open + '_ {
     }
 }
 
-fn asked(point: &str) -> Step {
-    Step::new(point.to_owned(), Some(format!("hash of {point}")), StepOutcome::Asked)
+fn asked(point: &str) -> RunStep {
+    RunStep::new(point.to_owned(), Some(format!("hash of {point}")), StepOutcome::Asked)
 }
 
 fn trials_come_back_as_they_were_and_only_once(store: Make<'_>) {
@@ -170,8 +170,10 @@ fn steps_are_asked_once_and_answered_once(store: Make<'_>) {
     let place = store();
     let (mut records, problem) = place.problem();
     let (one, other) = (RunKey("opevo seed=1".into()), RunKey("opevo seed=2".into()));
-    let refused =
-        Step { message: "too many threads".into(), ..Step::new("c".into(), None, StepOutcome::Refused) };
+    let refused = RunStep {
+        message: "too many threads".into(),
+        ..RunStep::new("c".into(), None, StepOutcome::Refused)
+    };
     let question = [asked("a"), asked("b"), refused];
     assert_eq!(records.ask_steps(problem, &one, 0, &question).unwrap(), question);
     // What is stored stays, whoever asks.
@@ -196,7 +198,7 @@ fn steps_are_asked_once_and_answered_once(store: Make<'_>) {
     assert!(records.steps(problem, &other).unwrap().is_empty());
     drop(records);
     let (records, _) = place.problem();
-    let expected: Vec<Step> = answers.into_iter().chain([question[2].clone(), asked("d")]).collect();
+    let expected: Vec<RunStep> = answers.into_iter().chain([question[2].clone(), asked("d")]).collect();
     assert_eq!(records.steps(problem, &one).unwrap(), expected);
 }
 

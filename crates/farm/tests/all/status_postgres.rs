@@ -6,7 +6,7 @@ use warploom_farm::connect::connect;
 use warploom_farm::history::{self, History};
 use warploom_farm::status::{self, Life, Queue, Status};
 use warploom_farm::store::{self, Postgres};
-use warploom_tune::records::{Place, Records, RecordsError};
+use warploom_tune::records::{Records, RecordsError, RecordsPlace};
 use warploom_tune::sample::Status as Outcome;
 
 use crate::harness::Running;
@@ -195,7 +195,7 @@ fn postgres_rows_of_later_programs_are_refused() {
     );
     let error = status::read(&farm.store).unwrap_err();
     assert!(
-        matches!(&error, RecordsError::Row { place: Place::Server(_), message } if message.contains("`boxed`"))
+        matches!(&error, RecordsError::Row { place: RecordsPlace::Server(_), message } if message.contains("`boxed`"))
     );
 }
 

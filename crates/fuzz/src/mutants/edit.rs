@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::slice;
 
 use warploom_codegen::ir::{Kernel, Leaf, NodeId, NodeKind, Space, Stmt, every_stmt};
-use warploom_codegen::verify::{Step, StmtPath};
+use warploom_codegen::verify::{StmtIndex, StmtPath};
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{Type, Value};
 
@@ -13,13 +13,13 @@ use super::node;
 /// Every statement of a kernel's body with its path, in textual order.
 pub(super) fn statements(body: &[Stmt]) -> Vec<(StmtPath, &Stmt)> {
     let mut found = Vec::new();
-    collect(body, Step::Body, &StmtPath::default(), &mut found);
+    collect(body, StmtIndex::Body, &StmtPath::default(), &mut found);
     found
 }
 
 fn collect<'a>(
     list: &'a [Stmt],
-    step: fn(usize) -> Step,
+    step: fn(usize) -> StmtIndex,
     around: &StmtPath,
     found: &mut Vec<(StmtPath, &'a Stmt)>,
 ) {
@@ -28,8 +28,8 @@ fn collect<'a>(
         at.0.push(step(position));
         found.push((at.clone(), stmt));
         let [body, otherwise] = stmt.lists();
-        collect(body, Step::Body, &at, found);
-        collect(otherwise, Step::Otherwise, &at, found);
+        collect(body, StmtIndex::Body, &at, found);
+        collect(otherwise, StmtIndex::Otherwise, &at, found);
     }
 }
 
@@ -37,16 +37,16 @@ fn collect<'a>(
 ///
 /// # Panics
 /// If there is no such list.
-fn list_of<'a>(body: &'a mut Vec<Stmt>, at: &[Step]) -> &'a mut Vec<Stmt> {
+fn list_of<'a>(body: &'a mut Vec<Stmt>, at: &[StmtIndex]) -> &'a mut Vec<Stmt> {
     at.windows(2).fold(body, |list, steps| {
         let [body, otherwise] = list[position(steps[0])].lists_mut();
-        let inner = if let Step::Body(_) = steps[1] { body } else { otherwise };
+        let inner = if let StmtIndex::Body(_) = steps[1] { body } else { otherwise };
         inner.unwrap_or_else(|| panic!("no statement at {:?}", steps[1]))
     })
 }
 
-fn position(step: Step) -> usize {
-    let (Step::Body(position) | Step::Otherwise(position)) = step;
+fn position(step: StmtIndex) -> usize {
+    let (StmtIndex::Body(position) | StmtIndex::Otherwise(position)) = step;
     position
 }
 
@@ -149,7 +149,7 @@ pub(super) fn version_of<'a>(body: &'a mut Vec<Stmt>, StmtPath(at): &StmtPath) -
 
 /// The statements around a path without a barrier among them: a path into their list, and their positions. A loop
 /// or branch without a barrier counts as a whole.
-fn between_barriers(body: &mut Vec<Stmt>, mut at: Vec<Step>) -> (Vec<Step>, Range<usize>) {
+fn between_barriers(body: &mut Vec<Stmt>, mut at: Vec<StmtIndex>) -> (Vec<StmtIndex>, Range<usize>) {
     let waits = |stmt: &Stmt| every_stmt(slice::from_ref(stmt)).any(|stmt| *stmt == Stmt::Barrier);
     loop {
         let (list, here) = (list_of(body, &at), at.last().map_or(0, |step| position(*step)));

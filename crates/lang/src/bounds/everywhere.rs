@@ -12,7 +12,7 @@ use crate::types::Type;
 
 /// For each Func, a box with every point that its readers and its own updates touch, whatever the sizes and
 /// Params are. A dimension without limits has all indices of 32 bits.
-pub(crate) fn touched(pipeline: &Pipeline) -> IdVec<FuncId, Region> {
+pub(crate) fn accessed_boxes(pipeline: &Pipeline) -> IdVec<FuncId, Region> {
     let given = Given::any(pipeline);
     let values = value_spans(pipeline, &given);
     let empty = pipeline.funcs.values().map(|func| Region::empty(func.dims.len()));

@@ -66,7 +66,7 @@ fn undefined(pipeline: &Pipeline, regions: &Regions, id: FuncId) -> Option<Warni
         if loops.is_idle() {
             continue;
         }
-        let (writes, reads) = touched(pipeline, regions, id, stage, loops);
+        let (writes, reads) = own_accesses(pipeline, regions, id, stage, loops);
         // A self-reference may read results of an earlier iteration of the same stage.
         written.push(writes);
         if let Some(points) = reads.iter().find_map(|read| uncovered(read, &written)) {
@@ -79,7 +79,7 @@ fn undefined(pipeline: &Pipeline, regions: &Regions, id: FuncId) -> Option<Warni
 }
 
 /// The box that a stage writes of its own Func, and the boxes that it reads of it.
-fn touched(
+fn own_accesses(
     pipeline: &Pipeline,
     regions: &Regions,
     id: FuncId,

@@ -14,7 +14,8 @@ use crate::ir::{NodeKind, Stage, stage_name};
 use crate::pipeline::Pipeline;
 use crate::region::{Range, Region};
 
-type Box = Vec<FormulaRange>;
+/// A box as formulas of sizes.
+type FormulaBox = Vec<FormulaRange>;
 
 /// The boxes of every Func and input at any sizes.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct DynamicRegions {
     /// The boxes of each Func.
     pub funcs: IdVec<FuncId, DynamicFunc>,
     /// The part of each input that is read.
-    pub read: IdVec<InputId, Box>,
+    pub read: IdVec<InputId, FormulaBox>,
     /// The conditions on the sizes of a launch, beyond their ranges.
     pub conditions: Vec<Condition>,
 }
@@ -33,7 +34,7 @@ pub struct DynamicRegions {
 #[derive(Clone, Debug)]
 pub struct DynamicFunc {
     /// All points that its stages touch.
-    pub region: Box,
+    pub region: FormulaBox,
     /// The loops of each stage.
     pub stages: Vec<DynamicStage>,
 }
@@ -42,9 +43,9 @@ pub struct DynamicFunc {
 #[derive(Clone, Debug)]
 pub struct DynamicStage {
     /// The points needed after the stage.
-    pub needed: Box,
+    pub needed: FormulaBox,
     /// The ranges of its reduction variables.
-    pub domain: Box,
+    pub domain: FormulaBox,
 }
 
 /// A condition on the sizes of a launch: `low <= high`.
@@ -139,7 +140,7 @@ pub fn infer_dynamic(
     let Inference { formulas, read, conditions, .. } = inference;
     let regions = found.iter().map(|(needed, func)| over_all_sizes(*needed, func, &formulas)).collect();
     let empty = |dimensions: usize| vec![FormulaRange::constant(Range::new(0, 0)); dimensions];
-    let read: IdVec<InputId, Box> = read
+    let read: IdVec<InputId, FormulaBox> = read
         .iter()
         .map(|(input, read)| read.clone().unwrap_or_else(|| empty(pipeline.inputs[input].dimensions)))
         .collect();
@@ -174,15 +175,15 @@ struct Inference<'a> {
     given: &'a Given,
     values: &'a Values,
     formulas: Formulas,
-    inputs: &'a IdVec<InputId, Box>,
+    inputs: &'a IdVec<InputId, FormulaBox>,
     /// `None` while nothing reads the Func.
-    required: IdVec<FuncId, Option<Box>>,
-    read: IdVec<InputId, Option<Box>>,
+    required: IdVec<FuncId, Option<FormulaBox>>,
+    read: IdVec<InputId, Option<FormulaBox>>,
     conditions: Vec<Condition>,
 }
 
 impl Inference<'_> {
-    fn require(&mut self, func: FuncId, ranges: Box) -> Option<()> {
+    fn require(&mut self, func: FuncId, ranges: FormulaBox) -> Option<()> {
         let joined = joined(&mut self.formulas, self.required[func].as_ref(), ranges)?;
         self.required[func] = Some(joined);
         Some(())
@@ -210,7 +211,7 @@ impl Inference<'_> {
     }
 
     /// The ranges of a stage's reduction variables.
-    fn domain(&mut self, id: FuncId, number: usize) -> Result<Box, BoundsError> {
+    fn domain(&mut self, id: FuncId, number: usize) -> Result<FormulaBox, BoundsError> {
         let (func, exprs) = (&self.pipeline.funcs[id], &self.pipeline.exprs);
         let stage = &func.stages[number];
         let bounds = stage.domain.iter().flat_map(|var| [var.min, var.extent]);
@@ -221,7 +222,7 @@ impl Inference<'_> {
         let mut ends = Ends::new(exprs, &analysis, &mut self.formulas, ranges);
         let mut exact =
             |id: ExprId| ends.of(id).filter(|ends| ends.first == ends.last).map(|ends| ends.first);
-        let mut domain = Box::new();
+        let mut domain = FormulaBox::new();
         for var in &stage.domain {
             let range = exact(var.min).zip(exact(var.extent)).and_then(|(first, extent)| {
                 let last = first.add_scaled(&extent, 1)?.add_scaled(&Formula::constant(1), -1)?;
@@ -237,7 +238,7 @@ impl Inference<'_> {
     }
 
     /// Adds the reads of one stage. Returns the box of its own Func that must exist before it.
-    fn stage(&mut self, id: FuncId, number: usize, loops: &DynamicStage) -> Result<Box, BoundsError> {
+    fn stage(&mut self, id: FuncId, number: usize, loops: &DynamicStage) -> Result<FormulaBox, BoundsError> {
         let pipeline = self.pipeline;
         let func = &pipeline.funcs[id];
         let stage = &func.stages[number];
@@ -265,7 +266,8 @@ impl Inference<'_> {
                 }
                 Accessed::Table(table) => {
                     let table = &pipeline.tables()[table];
-                    let available: Box = table.region().0.into_iter().map(FormulaRange::constant).collect();
+                    let available: FormulaBox =
+                        table.region().0.into_iter().map(FormulaRange::constant).collect();
                     self.stay_inside(&table.name, &available, &ranges, &stage_name(func, number));
                     Some(())
                 }
@@ -281,7 +283,7 @@ impl Inference<'_> {
         id: FuncId,
         stage: &Stage,
         loops: &DynamicStage,
-    ) -> Result<Vec<(Accessed, Box)>, String> {
+    ) -> Result<Vec<(Accessed, FormulaBox)>, String> {
         let (pipeline, exprs) = (self.pipeline, &self.pipeline.exprs);
         let (vars, rvars) = (hull(&loops.needed, &self.formulas).0, hull(&loops.domain, &self.formulas).0);
         let environment = self.given.environment(self.values, &vars, &rvars);
@@ -289,7 +291,7 @@ impl Inference<'_> {
         let ranges = Ranges { vars: &loops.needed, rvars: &loops.domain, inputs: self.inputs };
         let mut ends = Ends::new(exprs, &analysis, &mut self.formulas, ranges);
         let mut boxed = |name: &str, indices: &[ExprId]| {
-            let ranges = indices.iter().map(|index| ends.of(*index)).collect::<Option<Box>>();
+            let ranges = indices.iter().map(|index| ends.of(*index)).collect::<Option<FormulaBox>>();
             ranges.ok_or_else(|| name.to_string())
         };
         let mut found = vec![(Accessed::Own, boxed(&pipeline.funcs[id].name, &stage.indices)?)];
@@ -355,7 +357,7 @@ enum Accessed {
 }
 
 /// The smallest box that covers both; `None` on overflow.
-fn joined(formulas: &mut Formulas, known: Option<&Box>, ranges: Box) -> Option<Box> {
+fn joined(formulas: &mut Formulas, known: Option<&FormulaBox>, ranges: FormulaBox) -> Option<FormulaBox> {
     match known {
         None => Some(ranges),
         Some(known) => known.iter().zip(&ranges).map(|(a, b)| union(formulas, a, b)).collect(),

@@ -27,7 +27,7 @@ use crate::rewrite::RewriteError;
 use crate::rewrite::cut::first_stages;
 use crate::rewrite::index::replace_rvars;
 use crate::rewrite::operator::identity;
-use crate::rewrite::recurrence::{Scan, Step, linear, power};
+use crate::rewrite::recurrence::{Recurrence, Scan, linear, power};
 use crate::types::{Type, Value};
 
 pub(super) fn chunk(draft: &mut Draft, at: StageRef, by: NonZeroU32) -> Result<(), RewriteError> {
@@ -122,15 +122,15 @@ impl Chunking {
         let last = draft.binary(BinaryOp::Sub, c, one);
         let (indices, last) = (self.point(draft, 1, &[c]), self.point(draft, 1, &[last]));
         let (carries, ends) = (draft.calls(carry, &last), draft.calls(ends, &last));
-        let combined = |(step, (carry, end)): (&Step, (ExprId, ExprId))| match step {
-            Step::Fold(op) => draft.binary(*op, carry, end),
-            Step::Linear(a) => {
+        let combined = |(step, (carry, end)): (&Recurrence, (ExprId, ExprId))| match step {
+            Recurrence::Fold(op) => draft.binary(*op, carry, end),
+            Recurrence::Linear(a) => {
                 let a = power(draft, *a, self.by.get());
                 let product = draft.binary(BinaryOp::Mul, a, carry);
                 draft.binary(BinaryOp::Add, product, end)
             }
         };
-        let values = self.scan.steps.iter().zip(carries.into_iter().zip(ends)).map(combined).collect();
+        let values = self.scan.recurrences.iter().zip(carries.into_iter().zip(ends)).map(combined).collect();
         let others = self.last_chunk(draft);
         let domain = vec![self.variable(draft, "o", others)];
         self.add_update(draft, carry, indices, values, domain);
@@ -196,11 +196,11 @@ impl Chunking {
     /// The initial values of the steps in a chunk whose value before is not known yet.
     fn identities(&self, draft: &mut Draft) -> Vec<ExprId> {
         let types = draft.funcs[self.func].types.clone();
-        let identity = |(step, ty): (&Step, Type)| match step {
-            Step::Fold(op) => identity(*op, ty),
-            Step::Linear(_) => Value::zero(ty),
+        let identity = |(step, ty): (&Recurrence, Type)| match step {
+            Recurrence::Fold(op) => identity(*op, ty),
+            Recurrence::Linear(_) => Value::zero(ty),
         };
-        self.scan.steps.iter().zip(types).map(identity).map(|value| draft.constant(value)).collect()
+        self.scan.recurrences.iter().zip(types).map(identity).map(|value| draft.constant(value)).collect()
     }
 
     /// The first values of chunk `c`, computed from the values before them; in the first chunk, from the values before

@@ -26,11 +26,11 @@ pub(super) struct Scan {
     /// The expressions that read the values before.
     pub previous: BTreeSet<ExprId>,
     /// The recurrence of each value.
-    pub steps: Vec<Step>,
+    pub recurrences: Vec<Recurrence>,
 }
 
 /// A recurrence: a value as a function of the previous one.
-pub(super) enum Step {
+pub(super) enum Recurrence {
     /// `f(r) = f(r - 1) op term`
     Fold(BinaryOp),
     /// `f(r) = a * f(r - 1) + term`, with the given `a`.
@@ -54,13 +54,14 @@ impl Scan {
         let distance = if forward { -1 } else { 1 };
         let previous = reads_before(&draft.exprs, at.func, &stage, dimension, &index, distance)
             .ok_or_else(|| not(READS))?;
-        let mut steps = Vec::new();
+        let mut recurrences = Vec::new();
         for value in 0..stage.values.len() {
-            let step = Step::of(draft, &previous, value, stage.values[value]).ok_or_else(|| not(STEP))?;
-            step.check(draft, &stage, draft.funcs[at.func].types[value], &name)?;
-            steps.push(step);
+            let recurrence =
+                Recurrence::of(draft, &previous, value, stage.values[value]).ok_or_else(|| not(STEP))?;
+            recurrence.check(draft, &stage, draft.funcs[at.func].types[value], &name)?;
+            recurrences.push(recurrence);
         }
-        Ok(Scan { dimension, forward, previous, steps })
+        Ok(Scan { dimension, forward, previous, recurrences })
     }
 }
 
@@ -136,8 +137,8 @@ pub(super) fn linear(exprs: &Exprs, root: ExprId) -> Option<Linear> {
     known.remove(&root)
 }
 
-impl Step {
-    fn of(draft: &mut Draft, previous: &BTreeSet<ExprId>, value: usize, root: ExprId) -> Option<Step> {
+impl Recurrence {
+    fn of(draft: &mut Draft, previous: &BTreeSet<ExprId>, value: usize, root: ExprId) -> Option<Recurrence> {
         let node = draft.exprs[root].clone();
         let is_previous = |id: &ExprId| {
             previous.contains(id)
@@ -148,21 +149,21 @@ impl Step {
             && let Some(old) = node.args.iter().position(is_previous)
             && draft.exprs.reachable([node.args[1 - old]]).iter().all(|id| !previous.contains(id))
         {
-            return Some(Step::Fold(op));
+            return Some(Recurrence::Fold(op));
         }
-        coefficient(draft, previous, value, root).map(Step::Linear)
+        coefficient(draft, previous, value, root).map(Recurrence::Linear)
     }
 
     /// Refuses a step whose result depends on the order, unless the author allows another order and errors do not grow.
     fn check(&self, draft: &Draft, stage: &Stage, ty: Type, name: &StageName) -> Result<(), RewriteError> {
         let (exact, op) = match self {
-            Step::Fold(op) => (is_exact(*op, ty), op.name()),
-            Step::Linear(_) => (!ty.is_float(), "a * f + term"),
+            Recurrence::Fold(op) => (is_exact(*op, ty), op.name()),
+            Recurrence::Linear(_) => (!ty.is_float(), "a * f + term"),
         };
         match self {
             _ if exact => Ok(()),
             _ if !stage.reassociate => Err(RewriteError::OrderMatters { stage: name.clone(), op, ty }),
-            Step::Linear(a) if !is_at_most_one(draft, *a) => {
+            Recurrence::Linear(a) if !is_at_most_one(draft, *a) => {
                 Err(RewriteError::MayGrow { stage: name.clone() })
             }
             _ => Ok(()),

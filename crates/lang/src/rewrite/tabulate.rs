@@ -1,6 +1,6 @@
 //! `tabulate f`: a Func of constants as a table.
 
-use crate::bounds::everywhere::touched;
+use crate::bounds::everywhere::accessed_boxes;
 use crate::draft::Draft;
 use crate::ids::{ExprId, FuncId, TableId};
 use crate::ir::{Exprs, Node, NodeKind, Stage};
@@ -72,7 +72,7 @@ fn dependence(pipeline: &Pipeline, func: FuncId) -> Option<String> {
 
 /// The points of a Func that are touched, if they are few at all sizes; otherwise the reason, as a clause.
 fn small_box(pipeline: &Pipeline, func: FuncId) -> Result<Region, String> {
-    let region = touched(pipeline)[func].clone();
+    let region = accessed_boxes(pipeline)[func].clone();
     if region.is_empty() {
         return Err("no point of it is read".to_string());
     }

@@ -12,24 +12,24 @@ impl StageKind {
     pub(super) fn of(facts: &Facts<'_>, item: Item) -> StageKind {
         match item {
             Item::Input(_) => StageKind::InputCopy,
-            Item::Stage(at) => Subject::new(facts, at).kind(),
+            Item::Stage(at) => ClassifiedStage::new(facts, at).kind(),
         }
     }
 }
 
 /// A stage with what is needed to classify it.
-struct Subject<'a> {
+struct ClassifiedStage<'a> {
     facts: &'a Facts<'a>,
     stage: &'a Stage,
     /// The indices that the stage writes.
     indices: &'a [ExprId],
 }
 
-impl<'a> Subject<'a> {
-    fn new(facts: &'a Facts<'a>, at: StageRef) -> Subject<'a> {
+impl<'a> ClassifiedStage<'a> {
+    fn new(facts: &'a Facts<'a>, at: StageRef) -> ClassifiedStage<'a> {
         let stage = &facts.problem.dag().stages()[facts.problem.stage_id(at)];
         let indices = &facts.problem.pipeline().funcs()[at.func].stages[at.stage].indices;
-        Subject { facts, stage, indices }
+        ClassifiedStage { facts, stage, indices }
     }
 
     fn kind(&self) -> StageKind {

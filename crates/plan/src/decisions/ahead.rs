@@ -12,7 +12,6 @@ use crate::ids::LoopId;
 use crate::legality::rule::Rule;
 use crate::plan::{LoopPlan, NestPlan, Plan};
 use crate::problem::Problem;
-use crate::problem::flow::Read;
 use crate::random::{Generator, Turn};
 
 /// The smallest and largest number of slices that exist at once.
@@ -209,11 +208,11 @@ impl Problem {
         let Item::Stage(stage) = nest.nest.item else { return true };
         match self.copied(stage, |func| plan.inlined.contains(func)) {
             None => false,
-            Some(Read::Input(input)) => {
+            Some(Source::Input(input)) => {
                 let mut nests = plan.nests_of(nest.kernel).iter();
                 !nests.any(|other| other.nest.item == Item::Input(input))
             }
-            Some(Read::Func(func)) => {
+            Some(Source::Func(func)) => {
                 let mut places = plan.computing(func);
                 !nest.nest.registers.contains(&func) && !places.any(|(_, other)| other.kernel == nest.kernel)
             }

@@ -1,12 +1,11 @@
 //! Placement rules: every Func has a place, and that place is allowed.
 
 use warploom_lang::FuncId;
-use warploom_schedule::{Item, NodeSet, Path, StageRef, Storage};
+use warploom_schedule::{Item, NodeSet, Path, Source, StageRef, Storage};
 
 use crate::legality::Checker;
 use crate::legality::rule::Rule;
 use crate::plan::NestPlan;
-use crate::problem::flow::Read;
 
 impl Checker<'_> {
     /// Checks that the outputs and everything they read have a place.
@@ -15,7 +14,7 @@ impl Checker<'_> {
         let mut needed = NodeSet::default();
         outputs.iter().for_each(|func| self.problem.func(*func).add_upstream(&mut needed));
         for func in self.names.pipeline().funcs().keys() {
-            if !needed.contains(self.problem.node(Read::Func(func))) {
+            if !needed.contains(self.problem.node(Source::Func(func))) {
                 continue;
             }
             if self.is_inlined(func) {

@@ -7,25 +7,9 @@ use crate::reach::Reach;
 
 /// The reach of each variable of a stage.
 #[derive(Clone, Debug)]
-pub(crate) struct Scope {
+pub(crate) struct VariableReaches {
     pub vars: Vec<Reach>,
     pub rvars: Vec<Reach>,
-}
-
-/// A Func or input that is read.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) enum Read {
-    Func(FuncId),
-    Input(InputId),
-}
-
-impl Read {
-    pub fn func(self) -> Option<FuncId> {
-        match self {
-            Read::Func(func) => Some(func),
-            Read::Input(_) => None,
-        }
-    }
 }
 
 /// Spans of a stage's variables, and the facts of a realisation.

@@ -10,9 +10,9 @@ use warploom_lang::dynamic::{DynamicRegions, Formula};
 use warploom_lang::ir::NodeKind;
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{ExprId, Pipeline, Range, Regions};
-use warploom_schedule::StageRef;
+use warploom_schedule::{Source, StageRef};
 
-use crate::problem::flow::{Read, Scope, Spans};
+use crate::problem::flow::{Spans, VariableReaches};
 use crate::reach::limit::Limit;
 use crate::reach::{Reach, Symbols};
 
@@ -30,14 +30,14 @@ pub(crate) struct Program {
 /// All accesses to one Func or input.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    pub read: Read,
+    pub read: Source,
     /// The distinct indices along each dimension.
-    columns: Vec<Vec<Row>>,
+    columns: Vec<Vec<IndexSum>>,
 }
 
 /// Indices that differ by a constant: `Σ factor · form`, plus any value from `low` to `high`.
 #[derive(Clone, Debug)]
-struct Row {
+struct IndexSum {
     terms: SmallVec<[(usize, i64); 3]>,
     low: i64,
     high: i64,
@@ -46,21 +46,21 @@ struct Row {
 /// A form with the range that it never leaves.
 #[derive(Clone, Debug)]
 struct Bounded {
-    form: Form,
+    form: IndexTerm,
     min: i64,
     max: i64,
 }
 
 /// A part of an index. Operands come before the forms that use them.
 #[derive(Clone, Debug)]
-enum Form {
+enum IndexTerm {
     Var(usize),
     RVar(usize),
     /// Every value of a range that follows from constants.
     Range,
     /// Any value in a range.
     Unknown,
-    Sum(Row),
+    Sum(IndexSum),
     FloorDiv(usize, i64),
     Clamp(usize, Bound, Bound),
     /// A number that follows from the sizes of a launch.
@@ -90,7 +90,7 @@ impl Program {
         let analysis = Analysis::new(exprs, &spans, decl.roots());
         let mut compiler =
             Compiler { pipeline, analysis: &analysis, sizes, forms: Vec::new(), known: AHashMap::new() };
-        let mut own = Access { read: Read::Func(stage.func), columns: Vec::new() };
+        let mut own = Access { read: Source::Func(stage.func), columns: Vec::new() };
         let mut reads: Vec<Access> = Vec::new();
         let moves = |d: usize| !decl.is_pure(exprs, d);
         compiler.access(&mut own, &decl.indices, moves);
@@ -100,8 +100,8 @@ impl Program {
                     compiler.access(&mut own, &node.args, moves);
                     continue;
                 }
-                NodeKind::Call(func, _) => Read::Func(func),
-                NodeKind::Load(input) => Read::Input(input),
+                NodeKind::Call(func, _) => Source::Func(func),
+                NodeKind::Load(input) => Source::Input(input),
                 _ => continue,
             };
             let position = reads.iter().position(|access| access.read == read).unwrap_or_else(|| {
@@ -150,14 +150,14 @@ impl Compiler<'_> {
     }
 
     /// An expression as a sum. An expression that is not a sum becomes the only term.
-    fn row(&mut self, id: ExprId) -> Row {
+    fn row(&mut self, id: ExprId) -> IndexSum {
         let linear = self.analysis.linear(id).clone();
         let terms = linear.terms.iter().map(|(atom, factor)| match *atom == id {
             true => (self.atom(id), *factor),
             false => (self.form(*atom), *factor),
         });
         let terms = terms.collect();
-        Row { terms, low: linear.constant, high: linear.constant }
+        IndexSum { terms, low: linear.constant, high: linear.constant }
     }
 
     fn form(&mut self, id: ExprId) -> usize {
@@ -167,13 +167,13 @@ impl Compiler<'_> {
         let row = self.row(id);
         let number = match row.terms.as_slice() {
             [(form, 1)] if row.low == 0 => *form,
-            _ => self.add(id, Form::Sum(row)),
+            _ => self.add(id, IndexTerm::Sum(row)),
         };
         self.known.insert(id, number);
         number
     }
 
-    fn add(&mut self, id: ExprId, form: Form) -> usize {
+    fn add(&mut self, id: ExprId, form: IndexTerm) -> usize {
         let span = self.analysis.int(id);
         self.forms.push(Bounded { form, min: span.min, max: span.max });
         self.forms.len() - 1
@@ -184,11 +184,11 @@ impl Compiler<'_> {
         if let Some(known) = self.known.get(&id) {
             return *known;
         }
-        let form = match self.number(id).map(Form::Size).or_else(|| self.shape(id)) {
+        let form = match self.number(id).map(IndexTerm::Size).or_else(|| self.shape(id)) {
             Some(form) => form,
-            None if self.varies(id) => Form::Opaque(id),
-            None if is_range(self.pipeline, id, self.analysis.int(id)) => Form::Range,
-            None => Form::Unknown,
+            None if self.varies(id) => IndexTerm::Opaque(id),
+            None if is_range(self.pipeline, id, self.analysis.int(id)) => IndexTerm::Range,
+            None => IndexTerm::Unknown,
         };
         let number = self.add(id, form);
         self.known.insert(id, number);
@@ -206,24 +206,24 @@ impl Compiler<'_> {
         constant.or_else(|| self.number(id))
     }
 
-    fn shape(&mut self, id: ExprId) -> Option<Form> {
+    fn shape(&mut self, id: ExprId) -> Option<IndexTerm> {
         let node = &self.pipeline.exprs()[id];
         let analysis = self.analysis;
         let constant = |id: ExprId| analysis.int(id).singleton();
         let op = match node.kind {
-            NodeKind::Var(d) => return Some(Form::Var(d as usize)),
-            NodeKind::RVar(r) => return Some(Form::RVar(r as usize)),
+            NodeKind::Var(d) => return Some(IndexTerm::Var(d as usize)),
+            NodeKind::RVar(r) => return Some(IndexTerm::RVar(r as usize)),
             NodeKind::Op(op) => op,
             _ => return None,
         };
         match (op, node.args.as_slice()) {
             (Op::Binary(BinaryOp::Div), [a, b]) => {
                 let divisor = constant(*b).filter(|divisor| *divisor > 0)?;
-                Some(Form::FloorDiv(self.form(*a), divisor))
+                Some(IndexTerm::FloorDiv(self.form(*a), divisor))
             }
             (Op::Binary(BinaryOp::Shr), [a, b]) if node.ty.bytes() == 4 => {
                 let amount = constant(*b).filter(|amount| (0..=31).contains(amount))?;
-                Some(Form::FloorDiv(self.form(*a), 1 << amount))
+                Some(IndexTerm::FloorDiv(self.form(*a), 1 << amount))
             }
             (Op::Binary(op @ (BinaryOp::Min | BinaryOp::Max)), [a, b]) => {
                 let (a, limit) = match (self.limit(*a), self.limit(*b)) {
@@ -232,19 +232,19 @@ impl Compiler<'_> {
                     _ => return None,
                 };
                 let (low, high) = if op == BinaryOp::Min { (None, Some(limit)) } else { (Some(limit), None) };
-                Some(Form::Clamp(self.form(a), low, high))
+                Some(IndexTerm::Clamp(self.form(a), low, high))
             }
             (Op::SaturatingCast(ty), [a]) if self.pipeline.exprs()[*a].ty.is_int() => {
                 let (low, high) = ty.int_range()?;
                 let (low, high) = (Formula::constant(low), Formula::constant(high));
-                Some(Form::Clamp(self.form(*a), Some(low), Some(high)))
+                Some(IndexTerm::Clamp(self.form(*a), Some(low), Some(high)))
             }
             (Op::Select, [condition, a, b]) => Some(match constant(*condition) {
                 Some(chosen) => {
                     let row = self.row(if chosen == 0 { *b } else { *a });
-                    Form::Sum(row)
+                    IndexTerm::Sum(row)
                 }
-                None => Form::Either(self.form(*a), self.form(*b)),
+                None => IndexTerm::Either(self.form(*a), self.form(*b)),
             }),
             _ => None,
         }
@@ -278,7 +278,7 @@ pub(crate) struct Evaluation<'a> {
     pipeline: &'a Pipeline,
     regions: &'a Regions,
     program: &'a Program,
-    scope: &'a Scope,
+    scope: &'a VariableReaches,
     /// The reach of each form, filled on demand; empty until the first query.
     known: Vec<Option<Reach>>,
 }
@@ -288,7 +288,7 @@ impl<'a> Evaluation<'a> {
         pipeline: &'a Pipeline,
         regions: &'a Regions,
         program: &'a Program,
-        scope: &'a Scope,
+        scope: &'a VariableReaches,
     ) -> Evaluation<'a> {
         Evaluation { pipeline, regions, program, scope, known: Vec::new() }
     }
@@ -309,7 +309,7 @@ impl<'a> Evaluation<'a> {
 
     /// Finds the reaches of a row: one that includes all its indices, or those of the first and last
     /// index.
-    fn row(&mut self, row: &Row, symbols: &mut Symbols, found: &mut impl FnMut(Reach)) {
+    fn row(&mut self, row: &IndexSum, symbols: &mut Symbols, found: &mut impl FnMut(Reach)) {
         let unknown = |evaluation: &Self| {
             let (min, max) = evaluation.range_of(row);
             Reach::unknown(min, max)
@@ -328,7 +328,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// `Σ factor · form`
-    fn sum(&mut self, row: &Row, symbols: &mut Symbols) -> Option<Reach> {
+    fn sum(&mut self, row: &IndexSum, symbols: &mut Symbols) -> Option<Reach> {
         let Some(((first, factor), rest)) = row.terms.split_first() else { return Some(Reach::fixed(0, 0)) };
         let mut sum = self.reach(*first, symbols).scale(*factor, symbols)?;
         for (form, factor) in rest {
@@ -342,7 +342,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The range that a row never leaves.
-    fn range_of(&self, row: &Row) -> (i64, i64) {
+    fn range_of(&self, row: &IndexSum) -> (i64, i64) {
         let forms = &self.program.forms;
         row.terms.iter().fold((row.low, row.high), |(min, max), (form, factor)| {
             let ends = [forms[*form].min, forms[*form].max].map(|end| end.saturating_mul(*factor));
@@ -353,20 +353,20 @@ impl<'a> Evaluation<'a> {
     fn reach(&mut self, number: usize, symbols: &mut Symbols) -> Reach {
         let Bounded { form, min, max } = &self.program.forms[number];
         match form {
-            Form::Var(d) => return self.scope.vars[*d].iterated(),
-            Form::RVar(r) => return self.scope.rvars[*r].iterated(),
-            Form::Range => return Reach::fixed(*min, *max),
-            Form::Unknown => return Reach::unknown(*min, *max),
+            IndexTerm::Var(d) => return self.scope.vars[*d].iterated(),
+            IndexTerm::RVar(r) => return self.scope.rvars[*r].iterated(),
+            IndexTerm::Range => return Reach::fixed(*min, *max),
+            IndexTerm::Unknown => return Reach::unknown(*min, *max),
             _ => {}
         }
         if let Some(Some(reach)) = self.known.get(number) {
             return reach.clone();
         }
         let reach = match form {
-            Form::Sum(row) => self.sum(row, symbols).and_then(|sum| sum.shift(row.low, symbols)),
-            Form::Size(formula) => Some(Reach::of_formula(formula, symbols)),
-            Form::FloorDiv(of, divisor) => self.reach(*of, symbols).floor_div(*divisor, symbols),
-            Form::Clamp(of, low, high) => {
+            IndexTerm::Sum(row) => self.sum(row, symbols).and_then(|sum| sum.shift(row.low, symbols)),
+            IndexTerm::Size(formula) => Some(Reach::of_formula(formula, symbols)),
+            IndexTerm::FloorDiv(of, divisor) => self.reach(*of, symbols).floor_div(*divisor, symbols),
+            IndexTerm::Clamp(of, low, high) => {
                 let mut limit = |bound: &Bound| match bound {
                     Some(formula) => symbols.limits.limit(formula.clone()),
                     None => Limit::None,
@@ -374,12 +374,12 @@ impl<'a> Evaluation<'a> {
                 let (low, high) = (limit(low), limit(high));
                 self.reach(*of, symbols).clamped(low, high, symbols)
             }
-            Form::Either(a, b) => {
+            IndexTerm::Either(a, b) => {
                 let both = [self.reach(*a, symbols), self.reach(*b, symbols)];
                 Reach::hull(&both, symbols)
             }
-            Form::Opaque(id) => Some(self.opaque(*id)),
-            Form::Var(_) | Form::RVar(_) | Form::Range | Form::Unknown => None,
+            IndexTerm::Opaque(id) => Some(self.opaque(*id)),
+            IndexTerm::Var(_) | IndexTerm::RVar(_) | IndexTerm::Range | IndexTerm::Unknown => None,
         };
         let reach = reach.map_or_else(|| Reach::unknown(*min, *max), |reach| reach.within(*min, *max));
         self.known.resize(self.program.forms.len(), None);

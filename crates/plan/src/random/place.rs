@@ -12,7 +12,7 @@ const WISHED: f64 = 10.0;
 
 /// Where a Func can be computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum Placement {
     Inlined,
     Root,
     Shared,
@@ -25,27 +25,27 @@ impl Generator<'_> {
     pub(super) fn place(&mut self, func: FuncId) {
         for place in self.places(func) {
             let placed = match place {
-                Place::Inlined => self.inline(func),
-                Place::Registers => self.registers(func),
-                Place::Shared => self.shared(func),
-                Place::Private => self.private(func),
-                Place::Root => {
+                Placement::Inlined => self.inline(func),
+                Placement::Registers => self.registers(func),
+                Placement::Shared => self.shared(func),
+                Placement::Private => self.private(func),
+                Placement::Root => {
                     self.tile_kernels(func);
                     true
                 }
             };
             if placed {
-                self.wishes.block &= !matches!(place, Place::Shared | Place::Private);
-                self.wishes.thread &= place != Place::Registers;
+                self.wishes.block &= !matches!(place, Placement::Shared | Placement::Private);
+                self.wishes.thread &= place != Placement::Registers;
                 return;
             }
         }
     }
 
     /// The places to try, in order; root is always among them.
-    fn places(&mut self, func: FuncId) -> Vec<Place> {
+    fn places(&mut self, func: FuncId) -> Vec<Placement> {
         if self.facts.problem.is_output(func) {
-            return vec![Place::Root];
+            return vec![Placement::Root];
         }
         let readers = self.readers(Source::Func(func));
         let one_kernel = readers.len() == 1;
@@ -56,11 +56,11 @@ impl Generator<'_> {
         let wished = |wish: bool| if wish { WISHED } else { 1.0 };
         let (block, thread) = (wished(self.wishes.block), wished(self.wishes.thread));
         self.draw.by_weight(&[
-            (Place::Inlined, weight(pure, 1.0)),
-            (Place::Root, 1.0),
-            (Place::Shared, weight(one_kernel, block)),
-            (Place::Private, weight(one_kernel, 1.5 * block)),
-            (Place::Registers, weight(registers, thread)),
+            (Placement::Inlined, weight(pure, 1.0)),
+            (Placement::Root, 1.0),
+            (Placement::Shared, weight(one_kernel, block)),
+            (Placement::Private, weight(one_kernel, 1.5 * block)),
+            (Placement::Registers, weight(registers, thread)),
         ])
     }
 

@@ -38,7 +38,7 @@ impl Span {
 
 /// Kinds of tile sizes.
 #[derive(Clone, Copy)]
-enum Kind {
+enum SizeKind {
     PowerOfTwo,
     Odd,
     One,
@@ -75,18 +75,18 @@ fn product(values: impl Iterator<Item = i64>) -> i64 {
 
 fn block_size(extent: i64, draw: &mut Draw) -> i64 {
     let kinds = [
-        (Kind::PowerOfTwo, 0.45),
-        (Kind::Odd, 0.25),
-        (Kind::One, 0.1),
-        (Kind::Whole, 0.12),
-        (Kind::Beyond, 0.08),
+        (SizeKind::PowerOfTwo, 0.45),
+        (SizeKind::Odd, 0.25),
+        (SizeKind::One, 0.1),
+        (SizeKind::Whole, 0.12),
+        (SizeKind::Beyond, 0.08),
     ];
     match draw.pick(&kinds) {
-        Some(Kind::PowerOfTwo) => draw.power_of_two(extent.clamp(2, 128)),
-        Some(Kind::Odd) => draw.between(2, extent.clamp(3, 48)),
-        Some(Kind::One) => 1,
-        Some(Kind::Beyond) => extent + draw.between(1, 9),
-        Some(Kind::Whole) | None => extent,
+        Some(SizeKind::PowerOfTwo) => draw.power_of_two(extent.clamp(2, 128)),
+        Some(SizeKind::Odd) => draw.between(2, extent.clamp(3, 48)),
+        Some(SizeKind::One) => 1,
+        Some(SizeKind::Beyond) => extent + draw.between(1, 9),
+        Some(SizeKind::Whole) | None => extent,
     }
 }
 
@@ -127,19 +127,19 @@ fn threads(spans: &[Span], limit: i64, draw: &mut Draw) -> Vec<Tile> {
 
 fn thread_count(extent: i64, most: i64, draw: &mut Draw) -> i64 {
     let kinds = [
-        (Kind::PowerOfTwo, 0.4),
-        (Kind::Odd, 0.25),
-        (Kind::One, 0.03),
-        (Kind::Whole, 0.17),
-        (Kind::Beyond, 0.15),
+        (SizeKind::PowerOfTwo, 0.4),
+        (SizeKind::Odd, 0.25),
+        (SizeKind::One, 0.03),
+        (SizeKind::Whole, 0.17),
+        (SizeKind::Beyond, 0.15),
     ];
     match draw.pick(&kinds) {
-        Some(Kind::PowerOfTwo) => draw.power_of_two((extent as u64).next_power_of_two() as i64).max(2),
+        Some(SizeKind::PowerOfTwo) => draw.power_of_two((extent as u64).next_power_of_two() as i64).max(2),
         // Fewer threads than points, so that all threads continue with the next points.
-        Some(Kind::Odd) => draw.between(2, (extent - 1).min(most)),
-        Some(Kind::One) => 1,
-        Some(Kind::Beyond) => extent + draw.between(1, 8),
-        Some(Kind::Whole) | None => extent,
+        Some(SizeKind::Odd) => draw.between(2, (extent - 1).min(most)),
+        Some(SizeKind::One) => 1,
+        Some(SizeKind::Beyond) => extent + draw.between(1, 8),
+        Some(SizeKind::Whole) | None => extent,
     }
 }
 
@@ -170,11 +170,12 @@ fn serial(spans: &[Span], threads: &[Tile], draw: &mut Draw) -> Vec<Tile> {
 }
 
 fn serial_size(extent: i64, draw: &mut Draw) -> i64 {
-    let kinds = [(Kind::PowerOfTwo, 0.45), (Kind::Odd, 0.25), (Kind::One, 0.05), (Kind::Whole, 0.25)];
+    let kinds =
+        [(SizeKind::PowerOfTwo, 0.45), (SizeKind::Odd, 0.25), (SizeKind::One, 0.05), (SizeKind::Whole, 0.25)];
     match draw.pick(&kinds) {
-        Some(Kind::PowerOfTwo) => 2 << draw.between(0, 2),
-        Some(Kind::Odd) => draw.between(2, 7),
-        Some(Kind::One) => 1,
+        Some(SizeKind::PowerOfTwo) => 2 << draw.between(0, 2),
+        Some(SizeKind::Odd) => draw.between(2, 7),
+        Some(SizeKind::One) => 1,
         _ => extent,
     }
 }

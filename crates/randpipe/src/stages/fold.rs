@@ -7,7 +7,7 @@ use warploom_lang::{
 use crate::dice::Dice;
 use crate::grow::Grower;
 use crate::image::{Extent, Image, variables};
-use crate::stages::reduce::Form;
+use crate::stages::reduce::SumForm;
 use crate::term::{Term, float, type_reach};
 
 /// An associative operator.
@@ -102,7 +102,7 @@ impl Fold {
 
 /// A reduction: its term, and its place.
 pub struct Reduction<'a> {
-    pub form: Form,
+    pub form: SumForm,
     pub fold: Fold,
     pub domain: &'a RDom,
     /// The term, with the magnitude of the result.
@@ -116,7 +116,7 @@ impl Grower {
     pub fn folded(&mut self, part: &str, extents: Vec<Extent>, reduction: Reduction<'_>) -> Image {
         let Reduction { form, fold, domain, term, is_varied } = reduction;
         let is_ordered = fold.is_ordered(term.ty);
-        if form == Form::Inline
+        if form == SumForm::Inline
             && let Some(result) = fold.inline(domain, &term.expr)
         {
             let result = if is_ordered && !self.dice.chance(0.5) { result.in_order() } else { result };

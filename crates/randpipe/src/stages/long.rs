@@ -5,7 +5,7 @@ use warploom_lang::{Expr, Operand, RDom, Type, exp, fast_exp};
 use crate::grow::Grower;
 use crate::image::{Extent, Image, here, int, points, scaled};
 use crate::stages::fold::{Fold, Reduction};
-use crate::stages::reduce::{Form, domain};
+use crate::stages::reduce::{SumForm, domain};
 use crate::term::Term;
 
 /// The longest row that is read in a circle, and thus several times.
@@ -115,7 +115,7 @@ impl Grower {
                 }
                 false => term,
             };
-            results.push(self.strip_fold(part, f, &strip, Form::Update, term));
+            results.push(self.strip_fold(part, f, &strip, SumForm::Update, term));
         }
         if self.dice.chance(0.5) {
             return Some(self.relative(f, &strip, &results));
@@ -127,7 +127,7 @@ impl Grower {
     }
 
     /// The reduction of `term` over a strip with a random operator.
-    fn strip_fold(&mut self, part: &str, f: &Image, strip: &Strip, form: Form, term: Term) -> Image {
+    fn strip_fold(&mut self, part: &str, f: &Image, strip: &Strip, form: SumForm, term: Term) -> Image {
         let term = match self.dice.chance(0.5) {
             true => {
                 let ty = self.any_type();

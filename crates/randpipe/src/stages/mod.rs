@@ -14,7 +14,7 @@ mod tuple;
 use crate::grow::Grower;
 use crate::image::Image;
 use crate::kind::StageKind;
-use crate::stages::reduce::Form;
+use crate::stages::reduce::SumForm;
 
 impl Grower {
     /// Makes a stage of this kind from one or two images; `None` if they do not fit.
@@ -30,14 +30,14 @@ impl Grower {
             StageKind::Transpose => self.transpose(f),
             StageKind::Stencil => self.stencil(f),
             StageKind::Diamond => self.diamond(f),
-            StageKind::Conv1d => self.conv1d(f, Form::Update),
-            StageKind::Conv1dInline => self.conv1d(f, Form::Inline),
+            StageKind::Conv1d => self.conv1d(f, SumForm::Update),
+            StageKind::Conv1dInline => self.conv1d(f, SumForm::Inline),
             StageKind::Conv2d => self.conv2d(f),
             StageKind::Pool => self.pool(f),
             StageKind::Window => self.window(f),
             StageKind::Mix => self.mix(f),
-            StageKind::MixUpdate => self.mix_sum(f, Form::Update),
-            StageKind::MixInline => self.mix_sum(f, Form::Inline),
+            StageKind::MixUpdate => self.mix_sum(f, SumForm::Update),
+            StageKind::MixInline => self.mix_sum(f, SumForm::Inline),
             StageKind::MatMul => self.mat_mul(f, g),
             StageKind::Total => self.total(f),
             StageKind::Long => self.long_reduction(f),

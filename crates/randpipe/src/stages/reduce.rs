@@ -12,7 +12,7 @@ const RVARS: [&str; 4] = ["rx", "ry", "rz", "rw"];
 
 /// How a sum is expressed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum SumForm {
     /// An update of a Func that starts at 0.
     Update,
     /// An inline reduction in an expression.
@@ -27,8 +27,8 @@ pub fn domain(ranges: Vec<(Expr, Expr)>) -> RDom {
 
 impl Grower {
     /// A random form: update or inline.
-    pub fn form(&mut self) -> Form {
-        self.dice.pick(&[Form::Update, Form::Inline])
+    pub fn form(&mut self) -> SumForm {
+        self.dice.pick(&[SumForm::Update, SumForm::Inline])
     }
 
     /// A term that can be summed, in a type that may be too narrow for the sum.
@@ -46,7 +46,7 @@ impl Grower {
     /// The sum of `term` over a domain of `count` points; the mean if values are floats.
     pub fn summed(
         &mut self,
-        form: Form,
+        form: SumForm,
         extents: Vec<Extent>,
         domain: &RDom,
         count: i64,
@@ -81,7 +81,7 @@ impl Grower {
     pub fn mix(&mut self, f: &Image) -> Option<Image> {
         let (extents, channels) = self.mixed_extents(f)?;
         if channels > 8 {
-            return self.mix_sum(f, Form::Inline);
+            return self.mix_sum(f, SumForm::Inline);
         }
         let last = f.rank() - 1;
         let out = here(f.rank()).swap_remove(last);
@@ -96,7 +96,7 @@ impl Grower {
     }
 
     /// Channel mixing as a reduction.
-    pub fn mix_sum(&mut self, f: &Image, form: Form) -> Option<Image> {
+    pub fn mix_sum(&mut self, f: &Image, form: SumForm) -> Option<Image> {
         let (extents, channels) = self.mixed_extents(f)?;
         let last = f.rank() - 1;
         let out = here(f.rank()).swap_remove(last);

@@ -4,7 +4,7 @@ use warploom_lang::{Expr, Operand, RDom, Type, Value, maximum, minimum, mux};
 
 use crate::grow::Grower;
 use crate::image::{Extent, Image, here, int, points, scaled, shifted, variables, with};
-use crate::stages::reduce::{Form, domain};
+use crate::stages::reduce::{SumForm, domain};
 use crate::term::{Term, type_reach};
 
 /// `count` neighbours, starting at offset `first`.
@@ -76,7 +76,7 @@ impl Grower {
     }
 
     /// A convolution along one dimension.
-    pub fn conv1d(&mut self, f: &Image, form: Form) -> Option<Image> {
+    pub fn conv1d(&mut self, f: &Image, form: SumForm) -> Option<Image> {
         let d = self.dimension(f)?;
         let x = here(f.rank()).swap_remove(d);
         let taps = self.taps(10, self.affordable(f.points()));

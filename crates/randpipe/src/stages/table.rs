@@ -4,7 +4,7 @@ use warploom_lang::{Scalar, Table, Type, Value, dispatch, table};
 
 use crate::grow::Grower;
 use crate::image::{Image, VARS, here, int, with};
-use crate::stages::reduce::{Form, domain};
+use crate::stages::reduce::{SumForm, domain};
 use crate::term::{Term, type_reach};
 
 /// The length of the rows of tables with two dimensions.
@@ -54,7 +54,7 @@ impl Grower {
         let r = domain(vec![(int(0), int(taps))]);
         let value = self.read(f, with(here(f.rank()), d, VARS[d] + distances.at(r.x))).float();
         let value = Term::new(value.expr * weights.at(r.x), Type::F32, 2.0 * value.reach);
-        let form: Form = self.form();
+        let form: SumForm = self.form();
         Some(self.summed(form, f.extents.clone(), &r, taps, value))
     }
 

@@ -37,12 +37,12 @@ pub struct Curve {
     /// The name in the legend.
     pub name: String,
     /// The points of change, in order. Those with a value that is not positive are omitted.
-    pub places: Vec<Place>,
+    pub places: Vec<CurvePoint>,
 }
 
 /// A place of a curve.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Place {
+pub struct CurvePoint {
     /// The position on the horizontal axis.
     pub at: usize,
     /// The value.
@@ -68,10 +68,11 @@ impl Curves {
             self.curves.iter().map(|curve| curve.steps(self.count)).collect();
         // All bands are below all lines.
         for (number, steps) in staircases.iter().enumerate().filter(|(_, steps)| !steps.is_empty()) {
-            let edge = |of: fn(&Place) -> f64| {
+            let edge = |of: fn(&CurvePoint) -> f64| {
                 steps.iter().map(move |(at, place)| (across.place(*at as f64), up.place(of(place))))
             };
-            let outline: Vec<(f64, f64)> = edge(Place::high).chain(edge(Place::low).rev()).collect();
+            let outline: Vec<(f64, f64)> =
+                edge(CurvePoint::high).chain(edge(CurvePoint::low).rev()).collect();
             drawing.area(&band(number), &outline);
         }
         for (number, (curve, steps)) in self.curves.iter().zip(&staircases).enumerate() {
@@ -97,7 +98,7 @@ impl Curves {
 }
 
 /// The corners of a staircase: positions and the places whose values they have.
-type Staircase<'a> = Vec<(usize, &'a Place)>;
+type Staircase<'a> = Vec<(usize, &'a CurvePoint)>;
 
 impl Curve {
     fn steps(&self, count: usize) -> Staircase<'_> {
@@ -115,7 +116,7 @@ impl Curve {
     }
 }
 
-impl Place {
+impl CurvePoint {
     /// Whether it can be drawn: the axis extends beyond it, so its ends must be finite too.
     fn is_drawn(&self) -> bool {
         is_positive(self.value) && is_positive(self.value * 2.0 * MOST) && self.deviation.is_finite()
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     fn curve(name: &str, places: &[(usize, f64, f64)]) -> Curve {
-        let place = |&(at, value, deviation): &(usize, f64, f64)| Place { at, value, deviation };
+        let place = |&(at, value, deviation): &(usize, f64, f64)| CurvePoint { at, value, deviation };
         Curve { name: name.to_owned(), places: places.iter().map(place).collect() }
     }
 

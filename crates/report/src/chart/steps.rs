@@ -25,14 +25,14 @@ pub struct Steps {
     /// The length of the horizontal axis, in counted items.
     pub count: usize,
     /// The changes of the value, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ChartStep>,
     /// Vertical lines at events in between.
     pub marks: Vec<Mark>,
 }
 
 /// A change of the value.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Step {
+pub struct ChartStep {
     /// The position on the horizontal axis.
     pub at: usize,
     /// The new value.
@@ -57,7 +57,7 @@ impl Steps {
     pub fn draw(&self) -> Drawing {
         let frame = Frame { left: LEFT, right: RIGHT, top: TOP, bottom: BOTTOM };
         let mut drawing = Drawing::new(WIDTH, BOTTOM + 40.0, &self.about);
-        let steps: Vec<&Step> = self.steps.iter().filter(|step| is_positive(step.value)).collect();
+        let steps: Vec<&ChartStep> = self.steps.iter().filter(|step| is_positive(step.value)).collect();
         let range = padded(steps.iter().map(|step| step.value)).unwrap_or((1.0, 10.0));
         let range = spread(range, SPAN);
         let across = Scale::whole((0.0, self.count.max(1) as f64), (frame.left, frame.right));
@@ -65,7 +65,7 @@ impl Steps {
         drawing.axis_x(&across, &frame, &self.x);
         drawing.axis_y(&up, &frame, &self.y);
         self.draw_marks(&mut drawing, &across, &frame);
-        let place = |step: &Step| (across.place(step.at as f64), up.place(step.value));
+        let place = |step: &ChartStep| (across.place(step.at as f64), up.place(step.value));
         let mut path: Vec<(f64, f64)> = Vec::new();
         for (x, y) in steps.iter().map(|step| place(step)) {
             if let Some((_, before)) = path.last().copied() {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_staircase_goes_down_and_on_to_the_end() {
-        let step = |at, value| Step { at, value, text: format!("{at}"), link: None };
+        let step = |at, value| ChartStep { at, value, text: format!("{at}"), link: None };
         let steps = Steps {
             count: 10,
             steps: vec![step(1, 40.0), step(5, 10.0)],

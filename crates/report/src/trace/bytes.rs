@@ -11,10 +11,10 @@
 //! Values are packed: a byte n below 128 is followed by n + 1 values; any other byte n says that the next value is
 //! repeated n - 126 times.
 
-use super::{Step, Touch, TouchKind};
+use super::{Touch, TouchKind, TraceStep};
 
 /// All steps, one after the other.
-pub(super) fn encoded(steps: &[Step]) -> Vec<u8> {
+pub(super) fn encoded(steps: &[TraceStep]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for step in steps {
         for number_of in [step.launch, step.block, step.stage, step.touches.len() as u32] {
@@ -106,7 +106,7 @@ mod tests {
         let read =
             Touch { picture: 1, kind: TouchKind::Read, runs: vec![(3, 4), (300, 1)], values: Vec::new() };
         let held = Touch { picture: 2, kind: TouchKind::Held, runs: vec![(0, 2)], values: vec![8, 255] };
-        let step = Step { launch: 1, block: 200, stage: 5, touches: vec![read, held] };
+        let step = TraceStep { launch: 1, block: 200, stage: 5, touches: vec![read, held] };
         let expected = [1, 200, 1, 5, 2, 3, 2, 6, 3, 202, 4, 0, 8, 1, 0, 1, 1, 8, 255];
         assert_eq!(encoded(&[step]), expected);
     }
@@ -114,9 +114,9 @@ mod tests {
     #[test]
     fn rows_and_equal_values_are_short() {
         let runs = (0..6).map(|row| (3 + 10 * row, 4)).collect();
-        let step = |values| Step {
+        let step = |values| TraceStep {
             touches: vec![Touch { picture: 0, kind: TouchKind::Stored, runs, values }],
-            ..Step::default()
+            ..TraceStep::default()
         };
         let values = [vec![9; 20], vec![1, 2, 2, 3]].concat();
         // The first row is 3 from the start; the others are 6 from the one before.

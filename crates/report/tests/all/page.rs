@@ -1,6 +1,6 @@
 //! A small page, rendered as a whole.
 
-use warploom_report::chart::{Curve, Line, Place};
+use warploom_report::chart::{Curve, CurvePoint, Line};
 use warploom_report::{
     AppTime, Baseline, Column, Fact, Farm, Iteration, Kernel, Listing, Page, Run, RunnerUp, Section,
     Strategies, Suite, Table, Trial, TriedSubject, Tuned,
@@ -73,7 +73,7 @@ fn suite() -> Suite {
 
 fn strategies() -> Strategies {
     let curve = |name: &str, places: &[(usize, f64, f64)]| {
-        let place = |&(at, value, deviation): &(usize, f64, f64)| Place { at, value, deviation };
+        let place = |&(at, value, deviation): &(usize, f64, f64)| CurvePoint { at, value, deviation };
         Curve { name: name.to_owned(), places: places.iter().map(place).collect() }
     };
     let table = |rows: &[[&str; 2]]| Table {
@@ -102,7 +102,7 @@ fn strategies() -> Strategies {
 
 fn farm() -> Farm {
     let line = |name: &str, rate| Line { name: name.to_owned(), points: vec![(0.5, rate), (1.5, rate)] };
-    let place = |at, value| Place { at, value, deviation: 0.0 };
+    let place = |at, value| CurvePoint { at, value, deviation: 0.0 };
     Farm {
         title: "The farm at farm.json".to_owned(),
         headline: "120 trials of 1 problem by 2 workers in 2.0 hours".to_owned(),

@@ -17,7 +17,7 @@ use crate::error::Error;
 /// lives, or from an [address](DeviceBytes::at). Its elements have no padding ([`NoUninit`]),
 /// because a program may read every byte.
 pub struct DeviceBytes<'a> {
-    memory: Memory<Box<dyn Readable + 'a>>,
+    memory: ViewOrAddress<Box<dyn Readable + 'a>>,
     bytes: usize,
 }
 
@@ -27,12 +27,12 @@ pub struct DeviceBytes<'a> {
 /// object lives, or from an [address](DeviceBytesMut::at). Its elements are valid with any bits
 /// ([`AnyBitPattern`]), because a program may write any: not `bool`, for which `u8` can stand.
 pub struct DeviceBytesMut<'a> {
-    memory: Memory<Box<dyn Writable + 'a>>,
+    memory: ViewOrAddress<Box<dyn Writable + 'a>>,
     bytes: usize,
 }
 
 /// Memory that cudarc manages, or a raw address.
-enum Memory<V> {
+enum ViewOrAddress<V> {
     View(V),
     Address(u64),
 }
@@ -95,7 +95,7 @@ impl<'a> DeviceBytes<'a> {
     /// If the stream is being captured, every launch of the graph is such a run, though it is no
     /// `unsafe` call: the memory must exist until the last one has finished.
     pub unsafe fn at(address: u64, bytes: usize) -> DeviceBytes<'static> {
-        DeviceBytes { memory: Memory::Address(address), bytes }
+        DeviceBytes { memory: ViewOrAddress::Address(address), bytes }
     }
 
     /// The size in bytes.
@@ -106,16 +106,16 @@ impl<'a> DeviceBytes<'a> {
     /// The context; `None` for a raw address.
     pub(crate) fn context(&self) -> Option<&Arc<CudaContext>> {
         match &self.memory {
-            Memory::View(view) => Some(view.context()),
-            Memory::Address(_) => None,
+            ViewOrAddress::View(view) => Some(view.context()),
+            ViewOrAddress::Address(_) => None,
         }
     }
 
     /// The address. The stream first waits for earlier writes to the memory.
     pub(crate) fn address<'s>(&'s self, stream: &'s CudaStream) -> (u64, Option<SyncOnDrop<'s>>) {
         match &self.memory {
-            Memory::View(view) => some_second(view.address(stream)),
-            Memory::Address(address) => (*address, None),
+            ViewOrAddress::View(view) => some_second(view.address(stream)),
+            ViewOrAddress::Address(address) => (*address, None),
         }
     }
 }
@@ -132,7 +132,7 @@ impl<'a> DeviceBytesMut<'a> {
     /// If the stream is being captured, every launch of the graph is such a run, though it is no
     /// `unsafe` call: the memory must exist until the last one has finished.
     pub unsafe fn at(address: u64, bytes: usize) -> DeviceBytesMut<'static> {
-        DeviceBytesMut { memory: Memory::Address(address), bytes }
+        DeviceBytesMut { memory: ViewOrAddress::Address(address), bytes }
     }
 
     /// The size in bytes.
@@ -143,16 +143,16 @@ impl<'a> DeviceBytesMut<'a> {
     /// The context; `None` for a raw address.
     pub(crate) fn context(&self) -> Option<&Arc<CudaContext>> {
         match &self.memory {
-            Memory::View(view) => Some(view.context()),
-            Memory::Address(_) => None,
+            ViewOrAddress::View(view) => Some(view.context()),
+            ViewOrAddress::Address(_) => None,
         }
     }
 
     /// The address. The stream first waits for earlier uses of the memory.
     pub(crate) fn address<'s>(&'s mut self, stream: &'s CudaStream) -> (u64, Option<SyncOnDrop<'s>>) {
         match &mut self.memory {
-            Memory::View(view) => some_second(view.address(stream)),
-            Memory::Address(address) => (*address, None),
+            ViewOrAddress::View(view) => some_second(view.address(stream)),
+            ViewOrAddress::Address(address) => (*address, None),
         }
     }
 }
@@ -164,7 +164,7 @@ fn some_second<A, B>((first, second): (A, B)) -> (A, Option<B>) {
 impl<'a, T: NoUninit> From<CudaView<'a, T>> for DeviceBytes<'a> {
     fn from(view: CudaView<'a, T>) -> DeviceBytes<'a> {
         let bytes = view.num_bytes();
-        DeviceBytes { memory: Memory::View(Box::new(view)), bytes }
+        DeviceBytes { memory: ViewOrAddress::View(Box::new(view)), bytes }
     }
 }
 
@@ -177,7 +177,7 @@ impl<'a, T: NoUninit> From<&'a CudaSlice<T>> for DeviceBytes<'a> {
 impl<'a, T: AnyBitPattern> From<CudaViewMut<'a, T>> for DeviceBytesMut<'a> {
     fn from(view: CudaViewMut<'a, T>) -> DeviceBytesMut<'a> {
         let bytes = view.num_bytes();
-        DeviceBytesMut { memory: Memory::View(Box::new(view)), bytes }
+        DeviceBytesMut { memory: ViewOrAddress::View(Box::new(view)), bytes }
     }
 }
 
@@ -200,19 +200,19 @@ impl std::fmt::Debug for DeviceBytesMut<'_> {
 }
 
 /// The address range of an input or output.
-pub(crate) struct Place<'a> {
+pub(crate) struct AddressRange<'a> {
     buffer: &'a Buffer,
     start: u64,
     written: bool,
 }
 
-impl<'a> Place<'a> {
-    pub(crate) fn new(buffer: &'a Buffer, start: u64, written: bool) -> Place<'a> {
-        Place { buffer, start, written }
+impl<'a> AddressRange<'a> {
+    pub(crate) fn new(buffer: &'a Buffer, start: u64, written: bool) -> AddressRange<'a> {
+        AddressRange { buffer, start, written }
     }
 
-    fn overlaps(&self, other: &Place<'_>) -> bool {
-        let end = |place: &Place<'_>| place.start.saturating_add(place.buffer.bytes() as u64);
+    fn overlaps(&self, other: &AddressRange<'_>) -> bool {
+        let end = |place: &AddressRange<'_>| place.start.saturating_add(place.buffer.bytes() as u64);
         let empty = self.buffer.bytes() == 0 || other.buffer.bytes() == 0;
         !empty && self.start < end(other) && other.start < end(self)
     }
@@ -220,7 +220,7 @@ impl<'a> Place<'a> {
 
 /// Rejects misaligned memory, and outputs that overlap any other memory: kernels rely on their
 /// inputs not changing.
-pub(crate) fn check_places(places: &[Place<'_>]) -> Result<(), Error> {
+pub(crate) fn check_places(places: &[AddressRange<'_>]) -> Result<(), Error> {
     for (i, place) in places.iter().enumerate() {
         let unit = place.buffer.alignment.max(place.buffer.element_bytes).max(1) as u64;
         if !place.start.is_multiple_of(unit) {
@@ -251,8 +251,8 @@ mod tests {
     fn outputs_share_nothing() {
         let (a, b, empty) = (buffer("a", 10), buffer("b", 10), buffer("empty", 0));
         let check = |places: &[(&Buffer, u64, bool)]| {
-            let places: Vec<Place<'_>> =
-                places.iter().map(|&(b, at, written)| Place::new(b, at, written)).collect();
+            let places: Vec<AddressRange<'_>> =
+                places.iter().map(|&(b, at, written)| AddressRange::new(b, at, written)).collect();
             check_places(&places).map_err(|error| error.to_string())
         };
         assert_eq!(check(&[(&a, 400, false), (&b, 400, false)]), Ok(()), "inputs may be the same");

@@ -12,7 +12,7 @@ use crate::cuda::driver;
 use crate::cuda::executable::Executable;
 use crate::cuda::failed::Doing;
 use crate::cuda::kernels::Kernels;
-use crate::cuda::memory::{DeviceBuffer, Memory};
+use crate::cuda::memory::{DeviceBuffer, StreamMemory};
 use crate::cuda::nvrtc::{self, Arch};
 use crate::driver::{Compiled, Driver};
 use crate::error::Error;
@@ -23,7 +23,7 @@ use crate::error::Error;
 /// particular, cudarc's event tracking stays as it is: the context may be shared with code that
 /// uses several streams and relies on it.
 pub struct Gpu {
-    memory: Memory,
+    memory: StreamMemory,
     device: Device,
     ordinal: usize,
 }
@@ -70,7 +70,7 @@ impl Gpu {
     pub fn on(stream: &Arc<CudaStream>) -> Result<Gpu, Error> {
         let ordinal = stream.context().ordinal();
         let device = driver::query(ordinal)?;
-        Ok(Gpu { memory: Memory::new(stream.clone()), device, ordinal })
+        Ok(Gpu { memory: StreamMemory::new(stream.clone()), device, ordinal })
     }
 
     /// The same for a `CUcontext` and a `CUstream` from other CUDA bindings. Neither is ever
@@ -165,7 +165,7 @@ impl Gpu {
         capture::is_capturing(self.stream())
     }
 
-    pub(crate) fn memory(&self) -> &Memory {
+    pub(crate) fn memory(&self) -> &StreamMemory {
         &self.memory
     }
 }

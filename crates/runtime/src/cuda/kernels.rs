@@ -8,13 +8,13 @@ use cudarc::driver::{CudaFunction, CudaStream};
 use warploom_target::program::{Code, Kernel, Role};
 use warploom_target::{Device, Program};
 
-use crate::cuda::caller::{DeviceBytes, DeviceBytesMut, Place, check_places};
+use crate::cuda::caller::{AddressRange, DeviceBytes, DeviceBytesMut, check_places};
 use crate::cuda::capture::Capture;
 use crate::cuda::failed::{Doing, failed};
 use crate::cuda::gpu::Gpu;
 use crate::cuda::launch::{self, Launches};
 use crate::cuda::load;
-use crate::cuda::memory::Memory;
+use crate::cuda::memory::StreamMemory;
 use crate::cuda::nvrtc::{self, Image};
 use crate::cuda::params;
 use crate::cuda::workspace::Workspace;
@@ -27,7 +27,7 @@ use crate::error::Error;
 pub struct Kernels {
     loaded: Arc<Loaded>,
     image: Option<Image>,
-    memory: Memory,
+    memory: StreamMemory,
     kind: Launches,
 }
 
@@ -171,13 +171,13 @@ impl Kernels {
         for (&position, input) in of_inputs.iter().zip(inputs) {
             let (address, used) = input.address(stream);
             addresses[position] = address;
-            places.push(Place::new(&self.program().buffers[position], address, false));
+            places.push(AddressRange::new(&self.program().buffers[position], address, false));
             uses.push(used);
         }
         for (&position, output) in of_outputs.iter().zip(outputs) {
             let (address, used) = output.address(stream);
             addresses[position] = address;
-            places.push(Place::new(&self.program().buffers[position], address, true));
+            places.push(AddressRange::new(&self.program().buffers[position], address, true));
             uses.push(used);
         }
         check_places(&places)?;
@@ -217,7 +217,7 @@ impl Kernels {
         &self.loaded
     }
 
-    pub(crate) fn memory(&self) -> &Memory {
+    pub(crate) fn memory(&self) -> &StreamMemory {
         &self.memory
     }
 

@@ -30,7 +30,7 @@ struct Piece {
 
 /// A pool, and the stream in whose order its memory is allocated.
 #[derive(Clone)]
-pub(crate) struct Memory {
+pub(crate) struct StreamMemory {
     pub(crate) stream: Arc<CudaStream>,
     pool: Arc<Mutex<Pool>>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Allocation {
     piece: Option<Piece>,
     address: u64,
     bytes: usize,
-    memory: Memory,
+    memory: StreamMemory,
 }
 
 /// Device memory that any number of programs may read; see [`Driver::upload`](crate::Driver::upload).
@@ -69,9 +69,9 @@ impl std::fmt::Debug for DeviceBuffer {
     }
 }
 
-impl Memory {
-    pub(crate) fn new(stream: Arc<CudaStream>) -> Memory {
-        Memory { stream, pool: Arc::default() }
+impl StreamMemory {
+    pub(crate) fn new(stream: Arc<CudaStream>) -> StreamMemory {
+        StreamMemory { stream, pool: Arc::default() }
     }
 
     /// Allocates at least `bytes` bytes with arbitrary contents. `what` is used in messages.

@@ -8,7 +8,7 @@ use warploom_target::program::Role;
 use crate::cuda::capture::{Capture, beside_captures};
 use crate::cuda::failed::Doing;
 use crate::cuda::kernels::Loaded;
-use crate::cuda::memory::{Allocation, Memory};
+use crate::cuda::memory::{Allocation, StreamMemory};
 use crate::cuda::params::Params;
 use crate::error::Error;
 
@@ -48,7 +48,7 @@ impl Home {
 }
 
 impl Workspace {
-    pub(crate) fn new(loaded: &Arc<Loaded>, memory: &Memory) -> Result<Workspace, Error> {
+    pub(crate) fn new(loaded: &Arc<Loaded>, memory: &StreamMemory) -> Result<Workspace, Error> {
         beside_captures(|| {
             let stream = &memory.stream;
             let capture = Capture::of(stream)?;

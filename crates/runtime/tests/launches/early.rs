@@ -4,7 +4,7 @@
 
 use warploom_runtime::cuda::nvrtc::{self, Arch};
 use warploom_runtime::{Driver, Executable, Execute, Gpu, Launches, Mode, TimingOptions, testing};
-use warploom_target::program::{Code, Kernel, Program, Role, Step};
+use warploom_target::program::{Code, Kernel, LaunchStep, Program, Role};
 
 use crate::Turn;
 use crate::support::{ELEMENTS, buffer, kernel};
@@ -103,7 +103,7 @@ const COUNT: usize = 6;
 const TOUCH: usize = 7;
 
 /// A program whose kernels wait, but for one.
-fn program(steps: Vec<Step>, careless: Option<usize>) -> Program {
+fn program(steps: Vec<LaunchStep>, careless: Option<usize>) -> Program {
     let (input, between, other, out) = (0, 1, 2, 3);
     let text = NAMES.iter().enumerate().fold(SOURCE.to_string(), |text, (number, name)| {
         let wait = if careless == Some(number) { "" } else { "WAIT;" };
@@ -136,8 +136,8 @@ fn program(steps: Vec<Step>, careless: Option<usize>) -> Program {
 
 /// Ways in which a kernel depends on one before it, and the kernel whose missing wait shows. (Without that of the one
 /// between them an H200 gives the right answer too, though nothing promises that.)
-fn cases() -> [(&'static str, Vec<Step>, Option<usize>); 4] {
-    let launches = |kernels: &[usize]| kernels.iter().map(|&kernel| Step::Launch(kernel)).collect();
+fn cases() -> [(&'static str, Vec<LaunchStep>, Option<usize>); 4] {
+    let launches = |kernels: &[usize]| kernels.iter().map(|&kernel| LaunchStep::Launch(kernel)).collect();
     [
         ("it reads what was written", launches(&[WRITE_LATE, READ]), Some(READ)),
         ("one between them touches neither", launches(&[WRITE_LATE, BYSTANDER, READ]), None),
@@ -235,7 +235,8 @@ fn gpu_code_for_old_devices_does_not_start_early() {
 #[test]
 fn gpu_early_launches_take_less_time() {
     let Some(gpu) = gpu("gpu_early_launches_take_less_time") else { return };
-    let steps = vec![Step::Launch(WRITE), Step::Loop { count: 8, body: vec![Step::Launch(COUNT)] }];
+    let steps =
+        vec![LaunchStep::Launch(WRITE), LaunchStep::Loop { count: 8, body: vec![LaunchStep::Launch(COUNT)] }];
     let mut loaded = load(&gpu, &program(steps, None));
     let mut time = |kind| {
         loaded.set_launches(kind);

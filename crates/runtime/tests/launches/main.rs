@@ -18,7 +18,7 @@ use warploom_runtime::testing::{self, Leaked};
 use warploom_runtime::{
     DeviceBytes, DeviceBytesMut, Driver, Error, Gpu, Kernels, Launcher, Workspace, is_capturing,
 };
-use warploom_target::program::{Code, Kernel, Program, Role, Step};
+use warploom_target::program::{Code, Kernel, LaunchStep, Program, Role};
 
 use support::{ELEMENTS, buffer, cube, kernel};
 
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(128) finish(
 
 /// Multiplies by the square of the param, through a temporary.
 fn relay() -> Program {
-    let steps = vec![Step::Launch(0), Step::Launch(1)];
+    let steps = vec![LaunchStep::Launch(0), LaunchStep::Launch(1)];
     Program {
         name: "relay".to_string(),
         code: Code::Source { text: RELAY.to_string(), options: Vec::new() },

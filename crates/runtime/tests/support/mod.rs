@@ -1,6 +1,6 @@
 //! Programs for the tests on a device.
 
-use warploom_target::program::{Buffer, Code, Kernel, Program, Role, Step};
+use warploom_target::program::{Buffer, Code, Kernel, LaunchStep, Program, Role};
 
 const SOURCE: &str = r#"
 extern "C" __global__ void __launch_bounds__(128) scale(
@@ -41,7 +41,7 @@ pub fn buffer(name: &str, role: Role) -> Buffer {
 }
 
 /// Multiplies by the param three times, or runs one kernel.
-pub fn program(steps: Vec<Step>) -> Program {
+pub fn program(steps: Vec<LaunchStep>) -> Program {
     Program {
         name: "test".to_string(),
         code: Code::Source { text: SOURCE.to_string(), options: Vec::new() },
@@ -57,5 +57,5 @@ pub fn program(steps: Vec<Step>) -> Program {
 }
 
 pub fn cube() -> Program {
-    program(vec![Step::Loop { count: 3, body: vec![Step::Launch(0)] }])
+    program(vec![LaunchStep::Loop { count: 3, body: vec![LaunchStep::Launch(0)] }])
 }

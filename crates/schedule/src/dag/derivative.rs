@@ -33,11 +33,11 @@ pub struct Derivatives<'a> {
     exprs: &'a Exprs,
     func: FuncId,
     loops: &'a [Loop],
-    known: AHashMap<ExprId, Form>,
+    known: AHashMap<ExprId, ExprMotion>,
 }
 
 #[derive(Clone, Debug)]
-struct Form {
+struct ExprMotion {
     motion: Motion,
     /// No loop affects the value.
     still: bool,
@@ -66,7 +66,7 @@ impl<'a> Derivatives<'a> {
 
     /// How an expression of the stage moves; unknown if it does not belong to the stage.
     pub fn index(&self, id: ExprId) -> Index {
-        let Some(Form { motion, origin, .. }) = self.known.get(&id) else {
+        let Some(ExprMotion { motion, origin, .. }) = self.known.get(&id) else {
             return Index::unknown(self.loops.len());
         };
         let Motion { slopes, period, clamped } = motion.clone();
@@ -79,10 +79,11 @@ impl<'a> Derivatives<'a> {
         AccessMap::of_rows(self.loops.len(), indices.iter().map(|id| self.index(*id)).collect())
     }
 
-    fn form(&self, node: &Node) -> Form {
-        let args: SmallVec<[&Form; 4]> = node.args.iter().filter_map(|arg| self.known.get(arg)).collect();
+    fn form(&self, node: &Node) -> ExprMotion {
+        let args: SmallVec<[&ExprMotion; 4]> =
+            node.args.iter().filter_map(|arg| self.known.get(arg)).collect();
         let fixed = || Motion::fixed(self.loops.len());
-        let variable = |kind: LoopKind| Form {
+        let variable = |kind: LoopKind| ExprMotion {
             motion: self.variable(kind),
             still: false,
             origin: Some(Value::from(0i32)),
@@ -91,20 +92,20 @@ impl<'a> Derivatives<'a> {
             NodeKind::Var(d) => variable(LoopKind::Pure(d as usize)),
             NodeKind::RVar(r) => variable(LoopKind::Reduction(r as usize)),
             NodeKind::Param(_) | NodeKind::InputMin(..) | NodeKind::InputExtent(..) => {
-                Form { motion: fixed(), still: true, origin: None }
+                ExprMotion { motion: fixed(), still: true, origin: None }
             }
             NodeKind::Call(func, _) if func == self.func => {
-                Form { motion: Motion::unknown(self.loops.len()), still: false, origin: None }
+                ExprMotion { motion: Motion::unknown(self.loops.len()), still: false, origin: None }
             }
             NodeKind::Load(_) | NodeKind::Table(_) | NodeKind::Call(..) => {
                 let still = args.iter().all(|arg| arg.still);
-                Form { motion: self.opaque(&args), still, origin: None }
+                ExprMotion { motion: self.opaque(&args), still, origin: None }
             }
             NodeKind::Op(op) => {
                 let still = args.iter().all(|arg| arg.still);
                 let motion = if still { fixed() } else { self.operation(op, node, &args) };
                 let values: Option<SmallVec<[Value; 3]>> = args.iter().map(|arg| arg.origin).collect();
-                Form { motion, still, origin: values.map(|values| op.eval(&values)) }
+                ExprMotion { motion, still, origin: values.map(|values| op.eval(&values)) }
             }
         }
     }
@@ -120,7 +121,7 @@ impl<'a> Derivatives<'a> {
     }
 
     /// The motion of a function of which only the operands are known.
-    fn opaque(&self, args: &[&Form]) -> Motion {
+    fn opaque(&self, args: &[&ExprMotion]) -> Motion {
         let slope = |column: usize| {
             let still = args.iter().all(|arg| is_zero(arg.motion.slopes[column]));
             still.then_some(Rational::ZERO)
@@ -129,7 +130,7 @@ impl<'a> Derivatives<'a> {
         Motion { slopes: (0..self.loops.len()).map(slope).collect(), period: 1, clamped }
     }
 
-    fn operation(&self, op: Op, node: &Node, args: &[&Form]) -> Motion {
+    fn operation(&self, op: Op, node: &Node, args: &[&ExprMotion]) -> Motion {
         let types: SmallVec<[Type; 3]> = node.args.iter().map(|arg| self.exprs[*arg].ty).collect();
         let floats = node.ty.is_float() || types.iter().any(|ty| ty.is_float());
         let moved = match (op, args) {
@@ -160,7 +161,7 @@ fn fits(from: Type, to: Type) -> bool {
 }
 
 /// The motion of an integer operation, or `None` if the operation does not preserve slopes.
-fn binary(op: BinaryOp, ty: Type, a: &Form, b: &Form) -> Option<Motion> {
+fn binary(op: BinaryOp, ty: Type, a: &ExprMotion, b: &ExprMotion) -> Option<Motion> {
     let shift = |amount: i64| 1i64 << amount.rem_euclid(8 * ty.bytes() as i64);
     match op {
         BinaryOp::Add => a.motion.plus(&b.motion),
@@ -193,7 +194,7 @@ fn binary(op: BinaryOp, ty: Type, a: &Form, b: &Form) -> Option<Motion> {
     }
 }
 
-impl Form {
+impl ExprMotion {
     /// The value, if it is the same for all loop variables and sizes.
     fn constant(&self) -> Option<i64> {
         self.origin.filter(|_| self.still).and_then(Value::as_int)

@@ -8,19 +8,19 @@ use warploom_schedule::{
 };
 use warploom_strategy::Axis;
 
-use crate::follow::leader;
+use crate::cooperative::cooperative_tilings;
 use crate::points::Open;
 use crate::points::factors::product;
-use crate::points::kernel::{Context, Follower, KernelTemplate};
-use crate::points::knob::{Copy, Knob, List, Reduction, Share, Word, wanted};
+use crate::points::kernel::{Context, KernelTemplate, PrivateNest};
+use crate::points::knob::{InputCopy, Knob, List, Reduction, SharedMapping, Word, wanted};
 use crate::points::sizes::Sizes;
 use crate::points::skeleton::without_copies;
-use crate::shares::shares;
-use crate::space::{Space, Span};
+use crate::propagate::reader_of_private;
+use crate::space::{SearchSpace, Span};
 
 /// Looks for knobs in a kernel.
 pub(super) struct Finder<'a> {
-    pub space: &'a Space<'a>,
+    pub space: &'a SearchSpace<'a>,
     pub context: Context<'a>,
     pub inlined: &'a NodeSet,
     pub open: Open,
@@ -47,7 +47,7 @@ impl Finder<'_> {
         found.unrolls();
         found.words(false);
         found.copies();
-        found.shares();
+        found.shared_mappings();
         found.words(true);
         let mut template = KernelTemplate {
             around: around.to_vec(),
@@ -56,7 +56,7 @@ impl Finder<'_> {
             knobs: Vec::new(),
             axes: Vec::new(),
             start: Vec::new(),
-            followers: self.followers(kernel),
+            private_nests: self.private_nests(kernel),
         };
         for (knob, axis) in found.knobs.into_iter().zip(found.axes) {
             // A knob on which the kernel itself has no position would have no start.
@@ -70,24 +70,25 @@ impl Finder<'_> {
         template
     }
 
-    fn followers(&self, kernel: &Kernel) -> Vec<Follower> {
-        let follower = |(number, nest): (usize, &Nest)| {
-            let (leader, along) = leader(self.space, kernel, number, self.inlined)?;
+    fn private_nests(&self, kernel: &Kernel) -> Vec<PrivateNest> {
+        let private_nest = |(number, nest): (usize, &Nest)| {
+            let (reader, reader_loops) = reader_of_private(self.space, kernel, number, self.inlined)?;
             let facts = self.space.stage(nest.item.stage()?).clone();
-            let of_leader = self.context.problem.loops(leader.item);
+            let of_reader = self.context.problem.loops(reader.item);
             let is_left = |tile: &&Tile| match tile.dim {
                 LoopKind::Pure(d) => {
-                    along.get(d).copied().flatten().is_some_and(|dim| !of_leader.contains(&dim))
+                    reader_loops.get(d).copied().flatten().is_some_and(|dim| !of_reader.contains(&dim))
                 }
                 LoopKind::Reduction(_) => false,
             };
             let serial = nest.mapping.tiles().map_or(&[][..], |tiles| &tiles.serial);
-            let kept = serial.iter().filter(is_left).copied().collect();
-            Some(Follower { item: nest.item, leader: leader.item, along, kept, facts })
+            let own_tiles = serial.iter().filter(is_left).copied().collect();
+            Some(PrivateNest { item: nest.item, reader: reader.item, reader_loops, own_tiles, facts })
         };
-        let mut followers: Vec<Follower> = kernel.nests().enumerate().filter_map(follower).collect();
-        followers.reverse();
-        followers
+        let mut private_nests: Vec<PrivateNest> =
+            kernel.nests().enumerate().filter_map(private_nest).collect();
+        private_nests.reverse();
+        private_nests
     }
 
     /// `blur`, `blur.1` or `input.stage`.
@@ -266,7 +267,7 @@ impl Found<'_> {
         for node in all.iter() {
             let Source::Input(input) = space.dag.nodes()[node].source else { continue };
             let readers = reads.iter().filter(|(_, read)| read.contains(node)).map(|(item, _)| *item);
-            let mut copy = Copy { input, readers: readers.collect(), depths: Vec::new() };
+            let mut copy = InputCopy { input, readers: readers.collect(), depths: Vec::new() };
             copy.depths = self.depths(&copy, input);
             if copy.place(self.kernel).is_none() {
                 continue;
@@ -274,12 +275,12 @@ impl Found<'_> {
             let name =
                 format!("{} {}", self.finder.name(self.kernel.stage.into()), self.finder.name(input.into()));
             let axis = Axis::Choice { name, len: copy.depths.len() + 1 };
-            self.add(Knob::Copy(copy), axis);
+            self.add(Knob::InputCopy(copy), axis);
         }
     }
 
     /// The loops over the block around each place of a copy.
-    fn depths(&self, copy: &Copy, input: InputId) -> Vec<usize> {
+    fn depths(&self, copy: &InputCopy, input: InputId) -> Vec<usize> {
         let mut bare = self.kernel.clone();
         without_copies(&mut bare, |_| true);
         let holds: Vec<bool> = bare.nests().map(|nest| copy.readers.contains(&nest.item)).collect();
@@ -293,35 +294,38 @@ impl Found<'_> {
     }
 
     /// How threads may share nests in shared memory.
-    fn shares(&mut self) {
+    fn shared_mappings(&mut self) {
         let nests = self.kernel.nests().filter(|nest| nest.storage.is_shared());
         for nest in nests.collect::<Vec<&Nest>>() {
-            let share = self.share(nest);
+            let shared = self.shared_mapping(nest);
             let name = format!("{} threads", self.finder.name(nest.item));
-            let axis = Axis::Choice { name, len: share.entries.len() + 1 };
-            self.add(Knob::Share(share), axis);
+            let axis = Axis::Choice { name, len: shared.entries.len() + 1 };
+            self.add(Knob::SharedMapping(shared), axis);
         }
     }
 
-    fn share(&self, nest: &Nest) -> Share {
+    fn shared_mapping(&self, nest: &Nest) -> SharedMapping {
         let (space, extents) = (self.finder.space, self.sizes.extents(nest.item));
-        let mut share = Share { item: nest.item, facts: None, entries: Vec::new() };
+        let mut shared = SharedMapping { item: nest.item, facts: None, entries: Vec::new() };
         if let Item::Stage(stage) = nest.item {
-            share.entries = match nest.numbers.atomic {
+            shared.entries = match nest.numbers.atomic {
                 true => atomic_shares(space.problem, stage, extents).into_iter().filter_map(tiles).collect(),
-                false => shares(space, &vec![(stage, extents.to_vec())]).into_iter().flatten().collect(),
+                false => cooperative_tilings(space, &vec![(stage, extents.to_vec())])
+                    .into_iter()
+                    .flatten()
+                    .collect(),
             };
-            share.facts = Some(space.stage(stage).clone()).filter(|_| !nest.numbers.atomic);
+            shared.facts = Some(space.stage(stage).clone()).filter(|_| !nest.numbers.atomic);
         }
-        let Mapping::Threads(found) = &nest.mapping else { return share };
-        if share.position(&nest.mapping, extents).is_none() {
-            share.entries.insert(0, found.clone());
+        let Mapping::Threads(found) = &nest.mapping else { return shared };
+        if shared.position(&nest.mapping, extents).is_none() {
+            shared.entries.insert(0, found.clone());
         }
         // Tiles that cannot be adapted, even to their own place, stay as they are, and others are not offered.
-        if share.position(&nest.mapping, extents).is_none() {
-            (share.facts, share.entries) = (None, vec![found.clone()]);
+        if shared.position(&nest.mapping, extents).is_none() {
+            (shared.facts, shared.entries) = (None, vec![found.clone()]);
         }
-        share
+        shared
     }
 }
 

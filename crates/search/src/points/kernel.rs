@@ -8,11 +8,11 @@ use warploom_plan::decisions::open;
 use warploom_schedule::{Item, Kernel, LoopKind, Nest, NodeMut, ReductionTile, Size, ThreadTiles, Tile};
 use warploom_strategy::{Axis, Coordinate};
 
-use crate::follow::{Along, following};
 use crate::points::factors::tiles;
 use crate::points::knob::{Knob, List, size};
 use crate::points::sizes::Sizes;
 use crate::points::skeleton::without_copies;
+use crate::propagate::{ReaderLoops, propagated};
 use crate::space::{Span, StageFacts};
 
 /// The surroundings of a kernel.
@@ -38,17 +38,17 @@ pub(super) struct KernelTemplate {
     /// The position of the kernel itself.
     pub start: Vec<Coordinate>,
     /// Its private nests, the last one first.
-    pub followers: Vec<Follower>,
+    pub private_nests: Vec<PrivateNest>,
 }
 
 /// A private nest, whose tiles follow those of the nest that reads it.
 #[derive(Debug)]
-pub(super) struct Follower {
+pub(super) struct PrivateNest {
     pub item: Item,
-    pub leader: Item,
-    pub along: Along,
-    /// Tiles of dimensions along which the leader has no loop.
-    pub kept: Vec<Tile>,
+    pub reader: Item,
+    pub reader_loops: ReaderLoops,
+    /// Tiles of dimensions along which the reader has no loop.
+    pub own_tiles: Vec<Tile>,
     pub facts: StageFacts,
 }
 
@@ -82,36 +82,36 @@ impl KernelTemplate {
         let mut kernel = self.origin.clone();
         values.tile(&mut kernel);
         values.reduce(&mut kernel);
-        for follower in &self.followers {
-            follower.follow(&mut kernel, &values);
+        for private_nest in &self.private_nests {
+            private_nest.propagate(&mut kernel, &values);
         }
         values.words(&mut kernel, None);
         values.copy(&mut kernel);
-        if values.shares_by_sizes(&mut kernel) {
+        if values.flatten_shared(&mut kernel) {
             let sizes = Sizes::new(context.problem, context.inlined, &self.around, &kernel);
-            values.share(&mut kernel, &sizes);
+            values.map_shared(&mut kernel, &sizes);
             values.words(&mut kernel, Some(&sizes));
         }
         kernel
     }
 }
 
-impl Follower {
-    fn follow(&self, kernel: &mut Kernel, values: &Values<'_>) {
+impl PrivateNest {
+    fn propagate(&self, kernel: &mut Kernel, values: &Values<'_>) {
         let tiles =
             |item: Item| kernel.nests().find(|nest| nest.item == item).and_then(|nest| nest.mapping.tiles());
-        let (Some(leader), Some(own)) = (tiles(self.leader), tiles(self.item)) else { return };
+        let (Some(reader), Some(own)) = (tiles(self.reader), tiles(self.item)) else { return };
         let reductions = own.serial.iter().filter(|tile| is_reduction(tile)).copied();
-        let mut followed = following(&self.facts, leader, &self.along, &reductions.collect::<Vec<Tile>>());
-        followed.serial.extend(&self.kept);
-        // A dimension that the leader reduces is listed twice: first in steps, then whole.
-        let all = followed.serial.clone();
+        let mut tiles =
+            propagated(&self.facts, reader, &self.reader_loops, &reductions.collect::<Vec<Tile>>());
+        tiles.serial.extend(&self.own_tiles);
+        // A dimension that the reader reduces is listed twice: first in steps, then whole.
+        let all = tiles.serial.clone();
         let is_last = |number: usize| all[number + 1..].iter().all(|later| later.dim != all[number].dim);
-        followed.serial =
-            (0..all.len()).filter(|number| is_last(*number)).map(|number| all[number]).collect();
-        let unroll = values.unrolls(self.item, own) && !followed.serial.is_empty();
+        tiles.serial = (0..all.len()).filter(|number| is_last(*number)).map(|number| all[number]).collect();
+        let unroll = values.unrolls(self.item, own) && !tiles.serial.is_empty();
         if let Some(nest) = kernel.nest_mut(self.item) {
-            nest.mapping = ThreadTiles { unroll, ..followed }.into();
+            nest.mapping = ThreadTiles { unroll, ..tiles }.into();
         }
     }
 }
@@ -274,7 +274,7 @@ impl<'a> Values<'a> {
     /// Moves, adds and removes copies of inputs.
     fn copy(&self, kernel: &mut Kernel) {
         for (knob, place) in self.positions() {
-            let Knob::Copy(copy) = knob else { continue };
+            let Knob::InputCopy(copy) = knob else { continue };
             let now = copy.place(kernel);
             if now == Some(place) {
                 continue;
@@ -287,12 +287,12 @@ impl<'a> Values<'a> {
     }
 
     /// Makes all shared nests flat and dense. Returns whether some mappings depend on the sizes at their place.
-    fn shares_by_sizes(&self, kernel: &mut Kernel) -> bool {
+    fn flatten_shared(&self, kernel: &mut Kernel) -> bool {
         let mut some = false;
         for (knob, position) in self.positions() {
             match knob {
-                Knob::Share(share) => {
-                    kernel.nest_mut(share.item).into_iter().for_each(|nest| nest.mapping = None.into());
+                Knob::SharedMapping(shared) => {
+                    kernel.nest_mut(shared.item).into_iter().for_each(|nest| nest.mapping = None.into());
                 }
                 Knob::Word(word) if word.open.follows_sizes() => {
                     word.open.write(kernel, &word.items, 0, &|_| None)
@@ -305,12 +305,12 @@ impl<'a> Values<'a> {
     }
 
     /// Sets how threads share nests in shared memory.
-    fn share(&self, kernel: &mut Kernel, sizes: &Sizes) {
+    fn map_shared(&self, kernel: &mut Kernel, sizes: &Sizes) {
         for (knob, position) in self.positions() {
-            if let Knob::Share(share) = knob
-                && let Some(nest) = kernel.nest_mut(share.item)
+            if let Knob::SharedMapping(shared) = knob
+                && let Some(nest) = kernel.nest_mut(shared.item)
             {
-                nest.mapping = share.mapping(position, sizes.extents(share.item));
+                nest.mapping = shared.mapping(position, sizes.extents(shared.item));
             }
         }
     }

@@ -7,10 +7,10 @@ use warploom_schedule::{
 };
 use warploom_strategy::Coordinate;
 
+use crate::cooperative::refitted;
 use crate::options::Limits;
 use crate::points::factors::{fitted, tiles};
 use crate::points::sizes::Sizes;
-use crate::shares::refitted;
 use crate::space::{Span, StageFacts};
 
 /// One thing that the points of a template choose in a kernel.
@@ -27,9 +27,9 @@ pub(super) enum Knob {
     /// A word of some nests or of the kernel.
     Word(Word),
     /// Where an input is copied to shared memory.
-    Copy(Copy),
+    InputCopy(InputCopy),
     /// How threads share a nest in shared memory.
-    Share(Share),
+    SharedMapping(SharedMapping),
 }
 
 /// A word of some nests, or of the kernel.
@@ -127,7 +127,7 @@ impl Reduction {
 
 /// An input that a kernel reads.
 #[derive(Debug)]
-pub(super) struct Copy {
+pub(super) struct InputCopy {
     pub input: InputId,
     /// The nests that read it.
     pub readers: Vec<Item>,
@@ -135,7 +135,7 @@ pub(super) struct Copy {
     pub depths: Vec<usize>,
 }
 
-impl Copy {
+impl InputCopy {
     /// The position of the place of its copy in a kernel, 0 for no copy. `None` if it is elsewhere.
     pub fn place(&self, kernel: &Kernel) -> Option<usize> {
         let Some(number) = kernel.nests().position(|nest| nest.item == Item::Input(self.input)) else {
@@ -157,7 +157,7 @@ impl Copy {
 
 /// A nest in shared memory.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct SharedMapping {
     pub item: Item,
     /// For nests whose tiles are adapted to the extents at their place.
     pub facts: Option<StageFacts>,
@@ -165,7 +165,7 @@ pub(super) struct Share {
     pub entries: Vec<ThreadTiles>,
 }
 
-impl Share {
+impl SharedMapping {
     /// The mapping at a position, at a place with these extents. Flat if each thread would get too many points.
     pub fn mapping(&self, position: usize, extents: &[i64]) -> Mapping {
         let entry = position.checked_sub(1).and_then(|position| self.entries.get(position));
@@ -221,9 +221,9 @@ impl Knob {
                 let value = open.read(kernel, items, &|item| sizes.row(item))?;
                 values.iter().position(|other| *other == value)
             }
-            Knob::Copy(copy) => copy.place(kernel),
-            Knob::Share(share) => match kernel.nests().find(|nest| nest.item == share.item) {
-                Some(nest) => share.position(&nest.mapping, sizes.extents(share.item)),
+            Knob::InputCopy(copy) => copy.place(kernel),
+            Knob::SharedMapping(shared) => match kernel.nests().find(|nest| nest.item == shared.item) {
+                Some(nest) => shared.position(&nest.mapping, sizes.extents(shared.item)),
                 None => Some(0),
             },
         };

@@ -13,7 +13,7 @@ use crate::points::find::Finder;
 use crate::points::kernel::{Context, KernelTemplate};
 use crate::points::knob::Knob;
 use crate::points::skeleton::Skeleton;
-use crate::space::Space;
+use crate::space::SearchSpace;
 
 /// The most nodes of a kernel that is given to the kernel compiler, unless the original schedule has more. A matrix
 /// kernel that unrolls 4096 products has 50 thousand.
@@ -207,7 +207,7 @@ impl Template {
 
 fn kernel_templates(problem: &Problem, schedule: &Schedule, open: Open) -> Vec<KernelTemplate> {
     let options = Options::default();
-    let space = Space::new(problem, &options);
+    let space = SearchSpace::new(problem, &options);
     let mut inlined: NodeSet = space.no_nodes();
     schedule.inlined.iter().for_each(|func| inlined.insert(space.dag.func_node(*func)));
     let context = Context { problem, inlined: &schedule.inlined };
@@ -229,7 +229,7 @@ fn is_open(knob: &Knob, open: Open) -> bool {
     match knob {
         Knob::Tile { .. } | Knob::Reduction(_) => true,
         Knob::Order { .. } => open.orders,
-        Knob::Unroll(_) | Knob::Word(_) | Knob::Copy(_) | Knob::Share(_) => open.rest,
+        Knob::Unroll(_) | Knob::Word(_) | Knob::InputCopy(_) | Knob::SharedMapping(_) => open.rest,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use warploom_cost::Analytic;
-use warploom_search::{Event, Manner, Options, Outcome, Refusal, Search, State, StopReason, explore};
+use warploom_search::{Event, Options, Outcome, Refusal, Sampling, Search, State, StopReason, explore};
 
 use crate::common::named;
 
@@ -36,7 +36,7 @@ fn walks(search: &Search<'_>, start: &Arc<State>) {
     let decisions = search.decisions(&search.frozen(start));
     (0..8).into_par_iter().for_each(|number| {
         let mut random = next(search.options().seed ^ number);
-        let mut expander = search.expander(Manner { seed: random, depth: 1, coarse: false });
+        let mut expander = search.expander(Sampling { seed: random, depth: 1, coarse: false });
         let mut state = start.clone();
         for decision in decisions.iter().take_while(|_| !search.is_over()) {
             let children = expander.expand(&state, *decision);

@@ -25,7 +25,7 @@ pub enum Direction {
         /// The position of the axis.
         axis: usize,
         /// The step.
-        step: Step,
+        step: AxisStep,
     },
     /// To the origin of another template.
     Template(u16),
@@ -33,7 +33,7 @@ pub enum Direction {
 
 /// A step on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum AxisStep {
     /// A prime moves from a slot to another.
     Prime {
         /// The slot that is divided by it.
@@ -80,27 +80,31 @@ impl Moves {
     }
 
     /// The steps on an axis, the same for all its values.
-    pub fn steps(self, axis: &Axis) -> Vec<Step> {
+    pub fn steps(self, axis: &Axis) -> Vec<AxisStep> {
         let pairs = |len: usize| {
             (0..len).flat_map(move |to| (0..len).filter(move |&from| from != to).map(move |from| (to, from)))
         };
         match (axis, self) {
             (Axis::Factors { product, slots, .. }, Moves::Prime) => primes(*product)
                 .into_iter()
-                .flat_map(|(prime, _)| pairs(*slots).map(move |(to, from)| Step::Prime { from, to, prime }))
+                .flat_map(|(prime, _)| {
+                    pairs(*slots).map(move |(to, from)| AxisStep::Prime { from, to, prime })
+                })
                 .collect(),
             (Axis::Factors { slots, .. }, Moves::Double) => {
-                pairs(*slots).map(|(to, from)| Step::Prime { from, to, prime: 0 }).collect()
+                pairs(*slots).map(|(to, from)| AxisStep::Prime { from, to, prime: 0 }).collect()
             }
             (Axis::Factors { slots, .. }, Moves::Divisor) => {
-                pairs(*slots).map(|(to, from)| Step::Divisor { from, to }).collect()
+                pairs(*slots).map(|(to, from)| AxisStep::Divisor { from, to }).collect()
             }
             (Axis::Order { len, .. }, _) => {
-                (0..*len).flat_map(|i| (i + 1..*len).map(move |j| Step::Swap(i, j))).collect()
+                (0..*len).flat_map(|i| (i + 1..*len).map(move |j| AxisStep::Swap(i, j))).collect()
             }
-            (Axis::Numbers { .. } | Axis::Choice { .. }, Moves::Divisor) => vec![Step::Previous, Step::Next],
-            (Axis::Numbers { .. }, _) => vec![Step::Down, Step::Up],
-            (Axis::Choice { len, .. }, _) => (0..*len).map(|at| Step::Choose(at as u16)).collect(),
+            (Axis::Numbers { .. } | Axis::Choice { .. }, Moves::Divisor) => {
+                vec![AxisStep::Previous, AxisStep::Next]
+            }
+            (Axis::Numbers { .. }, _) => vec![AxisStep::Down, AxisStep::Up],
+            (Axis::Choice { len, .. }, _) => (0..*len).map(|at| AxisStep::Choose(at as u16)).collect(),
         }
     }
 
@@ -132,13 +136,13 @@ impl Direction {
     }
 }
 
-impl Step {
+impl AxisStep {
     /// The destination from a value of an axis; `None` if there is none, or if it is no step of this axis.
     pub fn apply(self, axis: &Axis, value: &Coordinate) -> Option<Coordinate> {
         match value {
             Coordinate::Factors(factors) => self.transfer(factors).map(Coordinate::Factors),
             Coordinate::Order(order) => {
-                let Step::Swap(i, j) = self else { return None };
+                let AxisStep::Swap(i, j) = self else { return None };
                 let mut order = order.clone();
                 order.swap(i, j);
                 Some(Coordinate::Order(order))
@@ -146,11 +150,13 @@ impl Step {
             Coordinate::Index(at) => {
                 let len = u16::try_from(axis.count()).unwrap_or(u16::MAX);
                 let to = match self {
-                    Step::Up => (at + 1 < len).then_some(at + 1),
-                    Step::Down => at.checked_sub(1),
-                    Step::Next => (len > 1).then_some((at + 1) % len.max(1)),
-                    Step::Previous => (len > 2).then_some(at.checked_sub(1).unwrap_or(len.saturating_sub(1))),
-                    Step::Choose(to) => (to != *at).then_some(to),
+                    AxisStep::Up => (at + 1 < len).then_some(at + 1),
+                    AxisStep::Down => at.checked_sub(1),
+                    AxisStep::Next => (len > 1).then_some((at + 1) % len.max(1)),
+                    AxisStep::Previous => {
+                        (len > 2).then_some(at.checked_sub(1).unwrap_or(len.saturating_sub(1)))
+                    }
+                    AxisStep::Choose(to) => (to != *at).then_some(to),
                     _ => None,
                 };
                 to.map(Coordinate::Index)
@@ -159,7 +165,7 @@ impl Step {
     }
     fn transfer(self, factors: &[u64]) -> Option<Vec<u64>> {
         let (from, to, up, down) = match self {
-            Step::Prime { from, to, prime } => {
+            AxisStep::Prime { from, to, prime } => {
                 let prime = if prime == 0 { primes(factors[from]).first()?.0 } else { prime };
                 (
                     from,
@@ -168,7 +174,7 @@ impl Step {
                     factors[from].is_multiple_of(prime).then(|| factors[from] / prime)?,
                 )
             }
-            Step::Divisor { from, to } => {
+            AxisStep::Divisor { from, to } => {
                 let both = factors[from] * factors[to];
                 let next = divisors(both).into_iter().filter(|&divisor| divisor > factors[to]).min()?;
                 (from, to, next, both / next)

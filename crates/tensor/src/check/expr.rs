@@ -2,8 +2,8 @@
 
 use warploom_lang::Type;
 
-use super::kind::Kind;
-use super::{Checker, MAX_INDICES, Scope};
+use super::kind::KnownType;
+use super::{Checker, MAX_INDICES, VisibleNames};
 use crate::ast::{Binary, Expr, ExprKind, Name, Unary};
 use crate::builtins::{self, SUGGESTED};
 use crate::error::{Fault, counted};
@@ -12,17 +12,17 @@ use crate::types::type_name;
 
 impl<'a> Checker<'a> {
     /// The type of an expression; `None` after a mistake in it. Records the indices that it uses.
-    pub(super) fn expr(&mut self, expr: &'a Expr, scope: &mut Scope<'a>) -> Option<Kind<'a>> {
+    pub(super) fn expr(&mut self, expr: &'a Expr, scope: &mut VisibleNames<'a>) -> Option<KnownType<'a>> {
         match &expr.kind {
-            ExprKind::Int(_) => Some(Kind::Is(Type::I32)),
-            ExprKind::Float(number) => Some(Kind::literal(*number, expr.span)),
+            ExprKind::Int(_) => Some(KnownType::Is(Type::I32)),
+            ExprKind::Float(number) => Some(KnownType::literal(*number, expr.span)),
             ExprKind::Name(name) => self.name(name, scope),
             ExprKind::Call(name, operands) => self.call(name, operands, expr, scope),
             ExprKind::Size(name, dimension) => self.size(name, *dimension, expr),
             ExprKind::Cast(scalar, operand) => {
                 let kind = self.expr(operand, scope)?;
                 self.settle(kind, scalar.lang(), scope.statement);
-                Some(Kind::Is(scalar.lang()))
+                Some(KnownType::Is(scalar.lang()))
             }
             ExprKind::Unary(op, operand) => {
                 let kind = self.expr(operand, scope)?;
@@ -44,26 +44,32 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn fail(&mut self, expr: &Expr, fault: Fault) -> Option<Kind<'a>> {
+    fn fail(&mut self, expr: &Expr, fault: Fault) -> Option<KnownType<'a>> {
         self.mistakes.add(expr.span, fault);
         None
     }
 
-    fn boolean(&mut self, what: &'static str, kind: Kind<'a>, operand: &Expr) -> Option<Kind<'a>> {
+    fn boolean(&mut self, what: &'static str, kind: KnownType<'a>, operand: &Expr) -> Option<KnownType<'a>> {
         match kind.alone() {
             Type::Bool => Some(kind),
             ty => self.fail(operand, Fault::NotBool { what, ty: type_name(ty) }),
         }
     }
 
-    fn number(&mut self, what: &'static str, kind: Kind<'a>, operand: &Expr) -> Option<Kind<'a>> {
+    fn number(&mut self, what: &'static str, kind: KnownType<'a>, operand: &Expr) -> Option<KnownType<'a>> {
         match kind.alone() {
             Type::Bool => self.fail(operand, Fault::BoolOperand { what: what.to_string() }),
             _ => Some(kind),
         }
     }
 
-    fn met(&mut self, left: Kind<'a>, right: Kind<'a>, expr: &Expr, scope: &Scope<'a>) -> Option<Kind<'a>> {
+    fn met(
+        &mut self,
+        left: KnownType<'a>,
+        right: KnownType<'a>,
+        expr: &Expr,
+        scope: &VisibleNames<'a>,
+    ) -> Option<KnownType<'a>> {
         let fault = Fault::Types { left: type_name(left.alone()), right: type_name(right.alone()) };
         self.join(left, right, scope.statement).or_else(|| self.fail(expr, fault))
     }
@@ -72,10 +78,10 @@ impl<'a> Checker<'a> {
         &mut self,
         op: Binary,
         operands: &[Expr; 2],
-        [left, right]: [Kind<'a>; 2],
+        [left, right]: [KnownType<'a>; 2],
         expr: &Expr,
-        scope: &Scope<'a>,
-    ) -> Option<Kind<'a>> {
+        scope: &VisibleNames<'a>,
+    ) -> Option<KnownType<'a>> {
         if let Binary::And | Binary::Or = op {
             let left = self.boolean(op.symbol(), left, &operands[0]);
             return self.boolean(op.symbol(), right, &operands[1]).and(left);
@@ -87,12 +93,12 @@ impl<'a> Checker<'a> {
         let kind = self.met(left, right, expr, scope)?;
         if op.is_comparison() {
             self.settle(kind, Type::F32, scope.statement);
-            return Some(Kind::Is(Type::Bool));
+            return Some(KnownType::Is(Type::Bool));
         }
         Some(kind)
     }
 
-    fn name(&mut self, name: &'a Name, scope: &mut Scope<'a>) -> Option<Kind<'a>> {
+    fn name(&mut self, name: &'a Name, scope: &mut VisibleNames<'a>) -> Option<KnownType<'a>> {
         let text = name.text.as_str();
         let fault = match self.names.meaning(&scope.lets, text) {
             Meaning::Let(number) => match scope.known_lets.get(number).cloned() {
@@ -102,10 +108,10 @@ impl<'a> Checker<'a> {
                 }
                 None => Fault::LetOrder { name: text.to_string() },
             },
-            Meaning::Size => return Some(Kind::Is(Type::I32)),
+            Meaning::Size => return Some(KnownType::Is(Type::I32)),
             Meaning::Index => {
                 scope.use_index(text);
-                return Some(Kind::Is(Type::I32));
+                return Some(KnownType::Is(Type::I32));
             }
             Meaning::Builtin => Fault::BuiltinRedefined { name: text.to_string() },
             Meaning::Tensor => match (self.names.ranks.get(text), self.types.get(text)) {
@@ -121,11 +127,11 @@ impl<'a> Checker<'a> {
     }
 
     /// The type of a tensor that has a value. A literal in it is a `float` from now on.
-    fn value_of(&mut self, name: &'a Name, scope: &Scope<'a>) -> Option<Kind<'a>> {
+    fn value_of(&mut self, name: &'a Name, scope: &VisibleNames<'a>) -> Option<KnownType<'a>> {
         let kind = self.types.get(name.text.as_str()).copied()?;
         let ty = self.settle(kind, Type::F32, scope.statement);
-        self.types.insert(&name.text, Kind::Is(ty));
-        Some(Kind::Is(ty))
+        self.types.insert(&name.text, KnownType::Is(ty));
+        Some(KnownType::Is(ty))
     }
 
     fn call(
@@ -133,9 +139,10 @@ impl<'a> Checker<'a> {
         name: &'a Name,
         operands: &'a [Expr],
         expr: &'a Expr,
-        scope: &mut Scope<'a>,
-    ) -> Option<Kind<'a>> {
-        let kinds: Vec<Option<Kind<'a>>> = operands.iter().map(|operand| self.expr(operand, scope)).collect();
+        scope: &mut VisibleNames<'a>,
+    ) -> Option<KnownType<'a>> {
+        let kinds: Vec<Option<KnownType<'a>>> =
+            operands.iter().map(|operand| self.expr(operand, scope)).collect();
         let text = name.text.clone();
         let fault = match self.names.meaning(&scope.lets, &text) {
             Meaning::Tensor => return self.read(name, operands, &kinds, scope),
@@ -147,11 +154,11 @@ impl<'a> Checker<'a> {
                     Fault::Arguments { name: text, expected: format!("{expected} {many}"), got }
                 }
                 Some(_) => {
-                    let is_bool = |kind: &Kind<'a>| kind.alone() == Type::Bool;
+                    let is_bool = |kind: &KnownType<'a>| kind.alone() == Type::Bool;
                     if kinds.iter().flatten().any(is_bool) {
                         return self.fail(expr, Fault::BoolOperand { what: text });
                     }
-                    let kinds: Option<Vec<Kind<'a>>> = kinds.into_iter().collect();
+                    let kinds: Option<Vec<KnownType<'a>>> = kinds.into_iter().collect();
                     return self.function(name, &kinds?, scope.statement);
                 }
             },
@@ -166,12 +173,12 @@ impl<'a> Checker<'a> {
         &mut self,
         name: &'a Name,
         operands: &'a [Expr],
-        kinds: &[Option<Kind<'a>>],
-        scope: &Scope<'a>,
-    ) -> Option<Kind<'a>> {
+        kinds: &[Option<KnownType<'a>>],
+        scope: &VisibleNames<'a>,
+    ) -> Option<KnownType<'a>> {
         for (operand, kind) in operands.iter().zip(kinds) {
             self.fix(operand, &scope.lets);
-            if let Some(ty) = kind.map(Kind::alone).filter(|ty| !ty.is_int()) {
+            if let Some(ty) = kind.map(KnownType::alone).filter(|ty| !ty.is_int()) {
                 self.fail(operand, Fault::IndexType { ty: type_name(ty) });
             }
         }
@@ -192,20 +199,20 @@ impl<'a> Checker<'a> {
         None
     }
 
-    fn size(&mut self, name: &'a Name, dimension: usize, expr: &Expr) -> Option<Kind<'a>> {
+    fn size(&mut self, name: &'a Name, dimension: usize, expr: &Expr) -> Option<KnownType<'a>> {
         let text = name.text.clone();
         let rank = self.names.ranks.get(&text).copied();
         let fault = match rank {
             None => Fault::UndefinedTensor { name: text },
             Some(rank) if dimension >= rank => Fault::NoDimension { name: text, dimension, rank },
             Some(_) if !self.types.contains_key(name.text.as_str()) => Fault::NoValue { name: text },
-            Some(_) => return Some(Kind::Is(Type::I32)),
+            Some(_) => return Some(KnownType::Is(Type::I32)),
         };
         self.fail(expr, fault)
     }
 }
 
-impl<'a> Scope<'a> {
+impl<'a> VisibleNames<'a> {
     /// Records an index. One more than allowed is enough to report.
     fn use_index(&mut self, name: &'a str) {
         if !self.indices.contains(&name) && self.indices.len() <= MAX_INDICES {

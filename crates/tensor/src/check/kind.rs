@@ -11,7 +11,7 @@ use crate::types::{meet, type_name};
 
 /// The known type of an expression.
 #[derive(Clone, Copy)]
-pub(super) enum Kind<'a> {
+pub(super) enum KnownType<'a> {
     Is(Type),
     Open(Open<'a>),
 }
@@ -26,16 +26,16 @@ pub(super) struct Open<'a> {
     largest: Option<(f64, Span)>,
 }
 
-impl<'a> Kind<'a> {
-    pub fn literal(number: f64, span: Span) -> Kind<'a> {
-        Kind::Open(Open { single: None, largest: Some((number, span)) })
+impl<'a> KnownType<'a> {
+    pub fn literal(number: f64, span: Span) -> KnownType<'a> {
+        KnownType::Open(Open { single: None, largest: Some((number, span)) })
     }
 
     /// The type if it meets nothing else.
     pub fn alone(self) -> Type {
         match self {
-            Kind::Is(ty) => ty,
-            Kind::Open(_) => Type::F32,
+            KnownType::Is(ty) => ty,
+            KnownType::Open(_) => Type::F32,
         }
     }
 }
@@ -49,23 +49,32 @@ impl<'a> Open<'a> {
 
 impl<'a> Checker<'a> {
     /// The type in which two operands of a statement meet; `None` for `bool` with anything else.
-    pub(super) fn join(&mut self, a: Kind<'a>, b: Kind<'a>, statement: &Statement) -> Option<Kind<'a>> {
+    pub(super) fn join(
+        &mut self,
+        a: KnownType<'a>,
+        b: KnownType<'a>,
+        statement: &Statement,
+    ) -> Option<KnownType<'a>> {
         match (a, b) {
-            (Kind::Is(a), Kind::Is(b)) => meet(a, b).map(Kind::Is),
-            (Kind::Open(a), Kind::Open(b)) => Some(Kind::Open(a.and(b))),
-            (Kind::Open(open), Kind::Is(ty)) | (Kind::Is(ty), Kind::Open(open)) => match ty {
-                Type::Bool => None,
-                ty if ty.is_float() => Some(Kind::Is(self.settle(Kind::Open(open), ty, statement))),
-                _ => Some(Kind::Open(open)),
-            },
+            (KnownType::Is(a), KnownType::Is(b)) => meet(a, b).map(KnownType::Is),
+            (KnownType::Open(a), KnownType::Open(b)) => Some(KnownType::Open(a.and(b))),
+            (KnownType::Open(open), KnownType::Is(ty)) | (KnownType::Is(ty), KnownType::Open(open)) => {
+                match ty {
+                    Type::Bool => None,
+                    ty if ty.is_float() => {
+                        Some(KnownType::Is(self.settle(KnownType::Open(open), ty, statement)))
+                    }
+                    _ => Some(KnownType::Open(open)),
+                }
+            }
         }
     }
 
     /// Gives an open float a type, and refuses values and functions that the type lacks. Anything else keeps its type.
-    pub(super) fn settle(&mut self, kind: Kind<'a>, ty: Type, statement: &Statement) -> Type {
+    pub(super) fn settle(&mut self, kind: KnownType<'a>, ty: Type, statement: &Statement) -> Type {
         let open = match kind {
-            Kind::Is(ty) => return ty,
-            Kind::Open(open) => open,
+            KnownType::Is(ty) => return ty,
+            KnownType::Open(open) => open,
         };
         let ty = if ty.is_float() { ty } else { Type::F32 };
         if let (Type::F64, Some(name)) = (ty, open.single) {
@@ -85,21 +94,21 @@ impl<'a> Checker<'a> {
     pub(super) fn function(
         &mut self,
         name: &'a Name,
-        kinds: &[Kind<'a>],
+        kinds: &[KnownType<'a>],
         statement: &Statement,
-    ) -> Option<Kind<'a>> {
-        let mut met = Kind::Open(Open::default());
+    ) -> Option<KnownType<'a>> {
+        let mut met = KnownType::Open(Open::default());
         for kind in kinds {
             met = self.join(met, *kind, statement)?;
         }
         let has_double = builtins::has_double(&name.text);
         match met {
-            Kind::Is(Type::F64) if !has_double => {
+            KnownType::Is(Type::F64) if !has_double => {
                 self.mistakes.add(name.span, Fault::NoDouble { name: name.text.clone() });
                 None
             }
-            Kind::Open(open) if !has_double => {
-                Some(Kind::Open(Open { single: open.single.or(Some(name)), ..open }))
+            KnownType::Open(open) if !has_double => {
+                Some(KnownType::Open(Open { single: open.single.or(Some(name)), ..open }))
             }
             met => Some(met),
         }

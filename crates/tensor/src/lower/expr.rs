@@ -13,7 +13,7 @@ use crate::names::{Lets, Meaning};
 use crate::ranges::Clamped;
 
 /// The meaning of names in a statement.
-pub(super) struct Scope<'a> {
+pub(super) struct StatementScope<'a> {
     pub lets: &'a Lets<'a>,
     /// The values of the lets so far.
     pub known: Vec<Lowered>,
@@ -23,12 +23,12 @@ pub(super) struct Scope<'a> {
     /// Whether floats of 16 bits are computed in `f32`.
     pub widened: bool,
     /// In a reduction, the same statement over plain variables, for the Funcs of its gathers.
-    pub plain: Option<&'a Scope<'a>>,
+    pub plain: Option<&'a StatementScope<'a>>,
 }
 
 impl Lowering<'_> {
     /// An expression. Its names, ranks and types have been checked.
-    pub(super) fn expr(&mut self, expr: &ast::Expr, scope: &Scope<'_>) -> Result<Lowered, Mistake> {
+    pub(super) fn expr(&mut self, expr: &ast::Expr, scope: &StatementScope<'_>) -> Result<Lowered, Mistake> {
         Ok(match &expr.kind {
             ExprKind::Int(number) => Expr::from(i32::try_from(*number).unwrap_or(i32::MAX)).into(),
             ExprKind::Float(number) => Lowered::literal(*number),
@@ -62,7 +62,7 @@ impl Lowering<'_> {
         })
     }
 
-    fn name(&mut self, name: &Name, scope: &Scope<'_>) -> Lowered {
+    fn name(&mut self, name: &Name, scope: &StatementScope<'_>) -> Lowered {
         match self.checked.names.meaning(scope.lets, &name.text) {
             Meaning::Let(number) => scope.known.get(number).cloned().unwrap_or(Expr::from(0).into()),
             Meaning::Size => self.symbol(&name.text).into(),
@@ -78,7 +78,7 @@ impl Lowering<'_> {
         name: &Name,
         operands: &[ast::Expr],
         call: &ast::Expr,
-        scope: &Scope<'_>,
+        scope: &StatementScope<'_>,
     ) -> Result<Lowered, Mistake> {
         if self.checked.names.meaning(scope.lets, &name.text) == Meaning::Builtin {
             let mut values = Vec::new();
@@ -103,7 +103,7 @@ impl Lowering<'_> {
         name: &Name,
         operands: &[ast::Expr],
         call: &ast::Expr,
-        scope: &Scope<'_>,
+        scope: &StatementScope<'_>,
     ) -> Result<Expr, Mistake> {
         let mut indices = Vec::new();
         for (dimension, operand) in operands.iter().enumerate() {
@@ -123,7 +123,7 @@ impl Lowering<'_> {
         index: &Expr,
         tensor: &str,
         dimension: usize,
-        scope: &Scope<'_>,
+        scope: &StatementScope<'_>,
     ) -> Result<Expr, Mistake> {
         let shape = self.inferred.shapes.get(tensor).and_then(|shape| shape.get(dimension));
         let Some(interval) = shape else { return Ok(narrow(index)) };
@@ -137,7 +137,7 @@ impl Lowering<'_> {
     }
 }
 
-impl Scope<'_> {
+impl StatementScope<'_> {
     /// A value of a tensor or of a conversion, as the statement computes with it.
     fn read(&self, value: Expr) -> Lowered {
         let value = Lowered::Typed(value);

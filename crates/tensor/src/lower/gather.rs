@@ -5,7 +5,7 @@
 
 use warploom_lang::{Expr, Var, func};
 
-use super::expr::Scope;
+use super::expr::StatementScope;
 use super::{Lowering, reversed};
 use crate::ast::{self, Name};
 use crate::error::Mistake;
@@ -18,7 +18,7 @@ impl Lowering<'_> {
         name: &Name,
         operands: &[ast::Expr],
         read: &ast::Expr,
-        scope: &Scope<'_>,
+        scope: &StatementScope<'_>,
     ) -> Result<Option<Expr>, Mistake> {
         let names = &self.checked.names;
         if !operands.iter().any(|operand| names.loads(scope.lets, operand)) {

@@ -3,7 +3,7 @@
 use super::{MAX_CHAIN, MAX_NESTING, Parsed, Parser, fail};
 use crate::ast::{Binary, Expr, ExprKind, Unary};
 use crate::error::Fault;
-use crate::lexer::Kind;
+use crate::lexer::TokenKind;
 use crate::source::Span;
 use crate::types::Scalar;
 
@@ -64,19 +64,19 @@ impl Parser<'_> {
 
     fn operator(&self, level: u8) -> Option<Binary> {
         let op = match self.peek() {
-            Kind::Symbol("||") => Binary::Or,
-            Kind::Symbol("&&") => Binary::And,
-            Kind::Symbol("<") => Binary::Lt,
-            Kind::Symbol(">") => Binary::Gt,
-            Kind::Symbol("<=") => Binary::Le,
-            Kind::Symbol(">=") => Binary::Ge,
-            Kind::Symbol("==") => Binary::Eq,
-            Kind::Symbol("!=") => Binary::Ne,
-            Kind::Symbol("+") => Binary::Add,
-            Kind::Symbol("-") => Binary::Sub,
-            Kind::Symbol("*") => Binary::Mul,
-            Kind::Symbol("/") => Binary::Div,
-            Kind::Symbol("%") => Binary::Mod,
+            TokenKind::Symbol("||") => Binary::Or,
+            TokenKind::Symbol("&&") => Binary::And,
+            TokenKind::Symbol("<") => Binary::Lt,
+            TokenKind::Symbol(">") => Binary::Gt,
+            TokenKind::Symbol("<=") => Binary::Le,
+            TokenKind::Symbol(">=") => Binary::Ge,
+            TokenKind::Symbol("==") => Binary::Eq,
+            TokenKind::Symbol("!=") => Binary::Ne,
+            TokenKind::Symbol("+") => Binary::Add,
+            TokenKind::Symbol("-") => Binary::Sub,
+            TokenKind::Symbol("*") => Binary::Mul,
+            TokenKind::Symbol("/") => Binary::Div,
+            TokenKind::Symbol("%") => Binary::Mod,
             _ => return None,
         };
         (op.level() == level).then_some(op)
@@ -84,8 +84,8 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Parsed<Expr> {
         let op = match self.peek() {
-            Kind::Symbol("-") => Unary::Neg,
-            Kind::Symbol("!") => Unary::Not,
+            TokenKind::Symbol("-") => Unary::Neg,
+            TokenKind::Symbol("!") => Unary::Not,
             _ => return self.primary(),
         };
         let start = self.next().span;
@@ -99,16 +99,16 @@ impl Parser<'_> {
         let start = self.token().span;
         self.depth = 0;
         let kind = match self.peek() {
-            Kind::Int(number) => {
+            TokenKind::Int(number) => {
                 self.next();
                 ExprKind::Int(number)
             }
-            Kind::Float(number) => {
+            TokenKind::Float(number) => {
                 self.next();
                 ExprKind::Float(number)
             }
-            Kind::Symbol("(") => return self.parenthesised(start),
-            Kind::Word => self.named()?,
+            TokenKind::Symbol("(") => return self.parenthesised(start),
+            TokenKind::Word => self.named()?,
             _ => return self.expected("an expression", "an operator needs an operand on both sides"),
         };
         Ok(Expr { kind, span: start.to(self.last()) })
@@ -146,7 +146,7 @@ impl Parser<'_> {
         }
         let name = self.name("an expression")?;
         if self.take(".") {
-            let Kind::Int(dimension) = self.peek() else {
+            let TokenKind::Int(dimension) = self.peek() else {
                 return self.expected("the number of a dimension", "write a size as `A.0`");
             };
             self.next();

@@ -11,7 +11,7 @@ use crate::ast::{Assign, Clause, Expr, ExprKind, Statement};
 use crate::check::{Checked, declared_type};
 use crate::error::{Fault, Mistake};
 use crate::formula::{Formula, Numbers};
-use crate::linear::{Form, Forms, Guarded, Linear, MAX_LENGTH, interval};
+use crate::linear::{Forms, Guarded, IndexForm, Linear, MAX_LENGTH, interval};
 use crate::names::{Lets, Meaning};
 use crate::source::Span;
 
@@ -133,10 +133,10 @@ impl<'a> Problem<'a> {
         body(&Forms::new(&self.checked.names, &self.lets, &is_integer, &size))
     }
 
-    fn form(&self, forms: &Forms<'_>, access: &Access<'_>) -> Form {
+    fn form(&self, forms: &Forms<'_>, access: &Access<'_>) -> IndexForm {
         match access.index {
             Some(index) => forms.of(index),
-            None => Form::Linear(Linear::index(&self.statement.indices[access.dimension].text)),
+            None => IndexForm::Linear(Linear::index(&self.statement.indices[access.dimension].text)),
         }
     }
 
@@ -150,9 +150,9 @@ impl<'a> Problem<'a> {
         for (number, access) in self.accesses.iter().enumerate() {
             let Some(Interval { low, high }) = self.bounds(access) else { continue };
             let (form, low, high) = match self.form(forms, access) {
-                Form::Linear(form) => (form, low.clone(), high.clone()),
-                Form::Floor(form, by) => (form, low.scaled(by), high.scaled(by).add(by - 1)),
-                Form::Opaque => continue,
+                IndexForm::Linear(form) => (form, low.clone(), high.clone()),
+                IndexForm::Floor(form, by) => (form, low.scaled(by), high.scaled(by).add(by - 1)),
+                IndexForm::Opaque => continue,
             };
             let above = form.minus(&Linear::of(low));
             let below = Linear::of(high).minus(&form);
@@ -166,8 +166,8 @@ impl<'a> Problem<'a> {
         let ranged =
             |clause: &Clause| matches!(clause, Clause::Range { index: name, .. } if name.text == index);
         let uses = |access: &Access<'_>, forms: &Forms<'_>| match self.form(forms, access) {
-            Form::Linear(form) | Form::Floor(form, _) => form.terms.contains_key(index),
-            Form::Opaque => false,
+            IndexForm::Linear(form) | IndexForm::Floor(form, _) => form.terms.contains_key(index),
+            IndexForm::Opaque => false,
         };
         self.statement.clauses.iter().any(ranged)
             || self.with_forms(|forms| {
@@ -328,7 +328,7 @@ impl<'a> Problem<'a> {
         }
         for access in &self.accesses {
             let Some(index) = access.index else { continue };
-            if matches!(forms.of(index), Form::Opaque) && !self.checked.names.loads(&self.lets, index) {
+            if matches!(forms.of(index), IndexForm::Opaque) && !self.checked.names.loads(&self.lets, index) {
                 let inside = self.reached(forms, access, solved).zip(self.allowed(access));
                 if !inside.is_some_and(|((low, high), (first, last))| first <= low && high <= last) {
                     return Err(self.out_of_bounds(forms, access, solved));
@@ -351,7 +351,7 @@ impl<'a> Problem<'a> {
 
     /// The smallest and the largest index of an access.
     fn reached(&self, forms: &Forms<'_>, access: &Access<'_>, solved: &Solved) -> Option<(i64, i64)> {
-        if let Form::Linear(form) = self.form(forms, access) {
+        if let IndexForm::Linear(form) = self.form(forms, access) {
             let least = self.least_number(&form, solved)?;
             return Some((least, -self.least_number(&form.scaled(-1), solved)?));
         }
@@ -393,8 +393,8 @@ impl<'a> Problem<'a> {
     fn about(&self, variable: &str) -> String {
         self.with_forms(|forms| {
             let about = |access: &&Access<'_>| match self.form(forms, access) {
-                Form::Linear(form) | Form::Floor(form, _) => form.terms.contains_key(variable),
-                Form::Opaque => false,
+                IndexForm::Linear(form) | IndexForm::Floor(form, _) => form.terms.contains_key(variable),
+                IndexForm::Opaque => false,
             };
             let reads: Vec<String> =
                 self.accesses.iter().filter(about).filter_map(|access| self.text(access)).collect();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Subject;
+use super::ComparedWorkload;
 
 /// The quantile of the normal distribution for a two-sided test at 95 %, plus that for a power of 80 %.
 const QUANTILES: f64 = 1.959964 + 0.841621;
@@ -26,7 +26,7 @@ pub struct Apart {
 impl Apart {
     /// The comparison after `trials` trials; `None` if fewer than two strategies have at least two seeds with valid
     /// times.
-    pub(super) fn of(subject: &Subject, trials: usize) -> Option<Apart> {
+    pub(super) fn of(subject: &ComparedWorkload, trials: usize) -> Option<Apart> {
         let mut known: Vec<(&str, f64, f64, usize)> = subject
             .strategies
             .iter()

@@ -1,6 +1,6 @@
 //! The lines of a kernel: nests, the stages inside them, and the loops around them.
 
-use warploom_codegen::ir::Place;
+use warploom_codegen::ir::PlanPart;
 use warploom_cost::{KernelFeatures, RowSource, StageRow, Term};
 use warploom_lang::FuncId;
 use warploom_lang::ir::copy_name;
@@ -9,7 +9,7 @@ use warploom_plan::{
 };
 use warploom_schedule::{Item, LoopKind, Nest, Size, Tile};
 
-use crate::explain::{Explainer, Line, LoopUse, Memory, Open, Traffic, times};
+use crate::explain::{Explainer, Line, LoopUse, Open, StageMemory, Traffic, times};
 
 impl Explainer<'_> {
     /// Adds the lines of a list of nests and loops.
@@ -34,7 +34,7 @@ impl Explainer<'_> {
             name: format!("over {}.{variable} {}", self.name(item), size(tile.size)),
             how: format!("{count} {}", if *count == 1 { "iteration" } else { "iterations" }),
             loops: vec![self.over(id, LoopUse::Over)],
-            place: (*count > 1).then_some(Place::Over(id)),
+            place: (*count > 1).then_some(PlanPart::Over(id)),
             ..Line::default()
         }
     }
@@ -43,7 +43,7 @@ impl Explainer<'_> {
     fn nest(&self, id: NestId, depth: usize, open: &mut Open<'_>) {
         let NestPlan { nest, footprint: Some(footprint), .. } = &self.plan.nests[id] else { return };
         let number = open.nests.iter().position(|running| *running == id);
-        let (own, place) = (self.source(nest.item), Some(Place::Nest(id)));
+        let (own, place) = (self.source(nest.item), Some(PlanPart::Nest(id)));
         let mut lines = vec![Line {
             depth,
             name: self.name(nest.item),
@@ -121,7 +121,7 @@ impl Explainer<'_> {
             let points = &held.thread.points;
             let bytes = points.points().saturating_mul(self.dag.nodes()[stage.node].bytes_per_point as u64);
             let kind = if held.spread.is_some() { "lanes" } else { "registers" };
-            Memory { kind, extents: points.extents(), bytes }
+            StageMemory { kind, extents: points.extents(), bytes }
         });
         let loops = held.map(|held| self.register_loops(stage, &held.thread)).unwrap_or_default();
         Line { name, how: "in each thread".to_owned(), loops, memory, ..Line::default() }
@@ -200,15 +200,15 @@ fn size(size: Size) -> String {
 }
 
 /// Where a nest stores its points.
-fn memory(nest: &Nest, kernel: &KernelPlan) -> Memory {
+fn memory(nest: &Nest, kernel: &KernelPlan) -> StageMemory {
     let kind = nest.storage.name();
     if nest.storage.is_global() {
-        return Memory { kind, extents: Vec::new(), bytes: 0 };
+        return StageMemory { kind, extents: Vec::new(), bytes: 0 };
     }
     let found = kernel.allocations.iter().find(|allocation| is_of(allocation, nest.item));
-    let Some(found) = found else { return Memory { kind, extents: Vec::new(), bytes: 0 } };
+    let Some(found) = found else { return StageMemory { kind, extents: Vec::new(), bytes: 0 } };
     let kind = if found.in_warps { "lanes" } else { kind };
-    Memory { kind, extents: found.extents.clone(), bytes: found.bytes }
+    StageMemory { kind, extents: found.extents.clone(), bytes: found.bytes }
 }
 
 /// Whether an array belongs to an item. The stages of a Func share one array.

@@ -5,7 +5,7 @@ use std::fmt;
 use warploom_lang::brief::padded;
 
 use crate::explain::{
-    Bottleneck, Explanation, KernelExplanation, Limit, Line, Loop, LoopUse, Memory, TimeOf,
+    Bottleneck, Explanation, KernelExplanation, Limit, Line, Loop, LoopUse, StageMemory, TimeOf,
 };
 
 /// Spaces between columns.
@@ -214,7 +214,7 @@ fn times(redundancy: f64) -> String {
 }
 
 /// `shared 70x22, 6.2 KB`
-impl fmt::Display for Memory {
+impl fmt::Display for StageMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.extents.is_empty() && self.bytes == 0 {
             return f.write_str(self.kind);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use warploom_strategy::Verdict;
 
-use crate::records::{Step, StepOutcome};
+use crate::records::{RunStep, StepOutcome};
 use crate::tuning::Tally;
 
 /// The most points of a question, so that strategies without batches of their own get regular feedback.
@@ -47,8 +47,8 @@ impl Count {
     }
 
     /// Counts a step and gives its verdict.
-    pub fn add(&mut self, step: &Step) -> Verdict {
-        let Step { schedule_hash, outcome, time_us, .. } = step;
+    pub fn add(&mut self, step: &RunStep) -> Verdict {
+        let RunStep { schedule_hash, outcome, time_us, .. } = step;
         let told = schedule_hash.as_ref().and_then(|hash| self.verdicts.get(hash)).cloned();
         let verdict = match outcome {
             StepOutcome::Refused => Verdict::Refused,

@@ -6,7 +6,7 @@ use warploom_schedule::Schedule;
 use warploom_search as search;
 use warploom_strategy::{Field, Settings, Verdict};
 
-use super::run::Run;
+use super::run::ExploreRun;
 use super::{ExploreOptions, MODEL};
 use crate::autotune::{self, BASES};
 use crate::tuning::{Ended, Event, Proposal, Session, Task, TuneError};
@@ -34,7 +34,7 @@ pub(super) fn key(task: &Task<'_>, options: &ExploreOptions) -> String {
 
 /// Divides the trials into equal iterations of at most as many as a search has samples. Schedules that other runs have
 /// measured count as trials like all others, but no iteration starts from them.
-pub(super) fn iterate(run: &mut Run<'_>, session: &mut Session<'_, '_>) -> Result<Ended, TuneError> {
+pub(super) fn iterate(run: &mut ExploreRun<'_>, session: &mut Session<'_, '_>) -> Result<Ended, TuneError> {
     let task = session.task;
     let options = search_options(task, run.options);
     let trials = run.options.trials;
@@ -73,7 +73,7 @@ pub(super) fn iterate(run: &mut Run<'_>, session: &mut Session<'_, '_>) -> Resul
 
 /// Proposals that are new to the run, with their texts: from each list up to the given number.
 fn choose(
-    run: &Run<'_>,
+    run: &ExploreRun<'_>,
     session: &Session<'_, '_>,
     lists: [(Vec<Proposal>, usize); 2],
 ) -> Vec<(String, Proposal)> {

@@ -3,11 +3,11 @@
 use warploom_strategy::Verdict;
 
 use super::{Count, ExploreOptions};
-use crate::records::{RunKey, Step, StepOutcome, schedule_hash};
+use crate::records::{RunKey, RunStep, StepOutcome, schedule_hash};
 use crate::tuning::{Event, Proposal, Session, TuneError};
 
 /// The state of a run.
-pub(super) struct Run<'a> {
+pub(super) struct ExploreRun<'a> {
     pub options: &'a ExploreOptions,
     pub key: RunKey,
     pub count: Count,
@@ -15,24 +15,24 @@ pub(super) struct Run<'a> {
 }
 
 /// A step with its schedule, unless the rules refuse it.
-pub(super) struct Asked {
-    step: Step,
+pub(super) struct AskedStep {
+    step: RunStep,
     proposal: Option<Proposal>,
 }
 
-impl Asked {
+impl AskedStep {
     /// The schedule, if it is yet to be measured.
     pub fn open(&mut self) -> Option<&mut Proposal> {
         self.proposal.as_mut().filter(|_| self.step.outcome == StepOutcome::Asked)
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> ExploreRun<'a> {
     /// `asks` is the key of the source of questions, and names everything that its questions depend on.
-    pub fn new(options: &'a ExploreOptions, asks: &str) -> Run<'a> {
+    pub fn new(options: &'a ExploreOptions, asks: &str) -> ExploreRun<'a> {
         let spilling = if options.run_spilling { " spilling" } else { "" };
         let (key, count) = (RunKey(format!("{asks}{spilling}")), Count::new(options.trials));
-        Run { options, key, count, exhausted: false }
+        ExploreRun { options, key, count, exhausted: false }
     }
 
     /// Announces the run and measures the default schedule.
@@ -56,15 +56,15 @@ impl<'a> Run<'a> {
         &self,
         session: &Session<'_, '_>,
         named: Vec<(String, Result<Proposal, String>)>,
-    ) -> Result<Vec<Asked>, TuneError> {
+    ) -> Result<Vec<AskedStep>, TuneError> {
         let pipeline = session.task.subject.pipeline();
-        let mut asked: Vec<Asked> = Vec::with_capacity(named.len());
+        let mut asked: Vec<AskedStep> = Vec::with_capacity(named.len());
         for (name, proposal) in named {
             let proposal = match proposal {
                 Ok(proposal) => proposal,
                 Err(message) => {
-                    let step = Step::new(name, None, StepOutcome::Refused);
-                    asked.push(Asked { step: Step { message, ..step }, proposal: None });
+                    let step = RunStep::new(name, None, StepOutcome::Refused);
+                    asked.push(AskedStep { step: RunStep { message, ..step }, proposal: None });
                     continue;
                 }
             };
@@ -72,11 +72,11 @@ impl<'a> Run<'a> {
             let repeated = hash.as_ref().is_some_and(|hash| self.count.knows(hash))
                 || asked.iter().any(|earlier| earlier.step.schedule_hash == hash);
             let outcome = if repeated { StepOutcome::Repeated } else { StepOutcome::Asked };
-            let mut step = Step::new(name, hash, outcome);
+            let mut step = RunStep::new(name, hash, outcome);
             if !repeated && let Some(trial) = session.find(&proposal)? {
                 step = step.of_trial(&trial, false);
             }
-            asked.push(Asked { step, proposal: Some(proposal) });
+            asked.push(AskedStep { step, proposal: Some(proposal) });
         }
         Ok(asked)
     }
@@ -86,15 +86,15 @@ impl<'a> Run<'a> {
     pub fn answer(
         &mut self,
         session: &mut Session<'_, '_>,
-        mut asked: Vec<Asked>,
+        mut asked: Vec<AskedStep>,
     ) -> Result<Option<Vec<Verdict>>, TuneError> {
         let (problem, first) = (session.id, self.count.tally.steps);
-        let steps: Vec<Step> = asked.iter().map(|asked| asked.step.clone()).collect();
+        let steps: Vec<RunStep> = asked.iter().map(|asked| asked.step.clone()).collect();
         let stored = session.records().ask_steps(problem, &self.key, first, &steps)?;
         self.adopt(&mut asked, stored)?;
         if is_open(&asked) {
             self.measure(session, &mut asked)?;
-            let steps: Vec<Step> = asked.iter().map(|asked| asked.step.clone()).collect();
+            let steps: Vec<RunStep> = asked.iter().map(|asked| asked.step.clone()).collect();
             let stored = session.records().answer_steps(problem, &self.key, first, &steps)?;
             self.adopt(&mut asked, stored)?;
             if is_open(&asked) {
@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
     }
 
     /// Takes over the steps as they are stored; they must be the same.
-    fn adopt(&self, asked: &mut [Asked], stored: Vec<Step>) -> Result<(), TuneError> {
+    fn adopt(&self, asked: &mut [AskedStep], stored: Vec<RunStep>) -> Result<(), TuneError> {
         for (number, (asked, step)) in asked.iter_mut().zip(stored).enumerate() {
             if asked.step.point != step.point || asked.step.schedule_hash != step.schedule_hash {
                 return Err(TuneError::Diverged { step: self.count.tally.steps + number });
@@ -116,7 +116,7 @@ impl<'a> Run<'a> {
     }
 
     /// Measures steps without an outcome. If the run ends before, some stay without one.
-    fn measure(&self, session: &mut Session<'_, '_>, asked: &mut [Asked]) -> Result<(), TuneError> {
+    fn measure(&self, session: &mut Session<'_, '_>, asked: &mut [AskedStep]) -> Result<(), TuneError> {
         let open = || asked.iter().filter(|asked| asked.step.outcome == StepOutcome::Asked);
         let proposals: Vec<Proposal> = open().filter_map(|asked| asked.proposal.clone()).collect();
         let known = asked.iter().filter(|asked| asked.step.outcome == StepOutcome::Known).count();
@@ -135,6 +135,6 @@ impl<'a> Run<'a> {
 }
 
 /// Whether any step has no outcome yet.
-fn is_open(asked: &[Asked]) -> bool {
+fn is_open(asked: &[AskedStep]) -> bool {
     asked.iter().any(|asked| asked.step.outcome == StepOutcome::Asked)
 }

@@ -9,7 +9,7 @@ use warploom_strategy::{Axis, Point, Space, Strategy, Verdict};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::ExploreOptions;
-use super::run::Run;
+use super::run::ExploreRun;
 use crate::sample::Origin;
 use crate::tuning::{Ended, Event, Proposal, Session, TuneError};
 
@@ -28,7 +28,7 @@ pub(super) fn key(
 
 /// Lets the strategy ask until the run ends.
 pub(super) fn walk(
-    run: &mut Run<'_>,
+    run: &mut ExploreRun<'_>,
     session: &mut Session<'_, '_>,
     space: &Schedules,
     strategy: &mut dyn Strategy,
@@ -62,7 +62,7 @@ pub(super) fn walk(
 
 /// The verdicts on the points of a question; `None` if the run ends before all are known.
 fn answer(
-    run: &mut Run<'_>,
+    run: &mut ExploreRun<'_>,
     session: &mut Session<'_, '_>,
     space: &Schedules,
     featurizers: &[Featurizer],

@@ -17,7 +17,7 @@ use warploom_strategy::{Coordinate, Point};
 use warploom_target::Device;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Definition, Landscape, LandscapeError, Limits, Outcome, Source};
+use super::{Definition, Landscape, LandscapeError, Limits, Outcome, Provenance};
 use crate::sample::Sizes;
 
 const MAGIC: &[u8; 18] = b"warploom landscape";
@@ -59,7 +59,7 @@ impl Landscape {
     }
 
     fn to_bytes(&self) -> std::io::Result<Vec<u8>> {
-        let Source { pipeline, sizes, device, versions, measured } = &self.source;
+        let Provenance { pipeline, sizes, device, versions, measured } = &self.source;
         let Definition { template, axes, limits } = &self.definition;
         let stored = Stored {
             pipeline: pipeline.to_json(),
@@ -136,7 +136,7 @@ impl Stored {
         });
         let outcomes = points.zip(self.outcomes.into_iter().map(unpacked)).collect();
         let (versions, measured) = (self.versions, self.measured);
-        let source = Source { pipeline, sizes: self.sizes, device, versions, measured };
+        let source = Provenance { pipeline, sizes: self.sizes, device, versions, measured };
         let definition = Definition { template, axes: self.axes, limits: self.limits };
         let missing = usize::try_from(self.missing).unwrap_or(usize::MAX);
         Landscape::new(source, definition, outcomes, missing)

@@ -2,7 +2,7 @@
 
 use warploom_strategy::Point;
 
-use super::{Definition, Landscape, Outcome, Source};
+use super::{Definition, Landscape, Outcome, Provenance};
 use crate::records::{Records, Trial};
 use crate::sample::{Origin, Status};
 use crate::tuning::{Ended, Event, Observer, Proposal, Session, Task, TuneError};
@@ -78,7 +78,7 @@ fn gather(
         outcomes.push((point, outcome(&trial)));
     }
     let subject = &session.task.subject;
-    let source = Source {
+    let source = Provenance {
         pipeline: subject.pipeline().clone(),
         sizes: subject.sizes(),
         device: session.bench.device.clone(),

@@ -10,7 +10,7 @@ use warploom_strategy::{Point, Space, Strategy, Verdict};
 
 use super::{Known, Landscape, LandscapeError};
 use crate::explore::{Built, Count, ExploreOptions, check, make};
-use crate::records::{Step, StepOutcome};
+use crate::records::{RunStep, StepOutcome};
 use crate::tuning::Tally;
 
 /// A strategy to compare.
@@ -120,9 +120,9 @@ impl Landscape {
     }
 
     /// The step of a point, as tuning would record it.
-    fn step(&self, count: &Count, point: &Point) -> Step {
+    fn step(&self, count: &Count, point: &Point) -> RunStep {
         let Some(Known { outcome, schedule_hash, .. }) = self.known(point) else {
-            return Step::new(point.to_string(), None, StepOutcome::Refused);
+            return RunStep::new(point.to_string(), None, StepOutcome::Refused);
         };
         let time_us = outcome.time_us();
         let came = match time_us {
@@ -130,7 +130,7 @@ impl Landscape {
             Some(_) => StepOutcome::Measured,
             None => StepOutcome::Failed,
         };
-        Step { time_us, ..Step::new(point.to_string(), Some(schedule_hash.clone()), came) }
+        RunStep { time_us, ..RunStep::new(point.to_string(), Some(schedule_hash.clone()), came) }
     }
 }
 

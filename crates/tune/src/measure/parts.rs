@@ -41,7 +41,7 @@ pub(crate) fn by_parts(
 mod tests {
     use std::cell::RefCell;
 
-    use warploom_target::program::{Kernel, Step};
+    use warploom_target::program::{Kernel, LaunchStep};
 
     use super::*;
 
@@ -69,7 +69,7 @@ mod tests {
             kernels: vec![kernel("a"), kernel("b")],
             buffers: Vec::new(),
             params: 3,
-            steps: vec![Step::Launch(0), Step::Launch(1)],
+            steps: vec![LaunchStep::Launch(0), LaunchStep::Launch(1)],
         };
         let seen = RefCell::new(Vec::new());
         let compile = |part: &Program| {

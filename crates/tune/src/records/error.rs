@@ -9,7 +9,7 @@ use warploom_lang::PipelineError;
 use warploom_lang::files::{FIELD, ReadError};
 
 use super::store::Unreadable;
-use super::{Place, SCHEMA};
+use super::{RecordsPlace, SCHEMA};
 use crate::sample::ShardError;
 
 /// Why records could not be read or written. Trials committed earlier are never lost.
@@ -20,7 +20,7 @@ pub enum RecordsError {
     #[error("cannot open the records {place}: {message}; check the path and its permissions")]
     Open {
         /// The database.
-        place: Place,
+        place: RecordsPlace,
         /// The message from SQLite or the operating system.
         message: String,
     },
@@ -28,7 +28,7 @@ pub enum RecordsError {
     #[error("{place} is not a database of records; give another one")]
     NotRecords {
         /// The place that was opened.
-        place: Place,
+        place: RecordsPlace,
     },
     /// The file contains a schema object that Warploom did not create and that might change what is
     /// read or written.
@@ -37,7 +37,7 @@ pub enum RecordsError {
     )]
     Foreign {
         /// The database.
-        place: Place,
+        place: RecordsPlace,
         /// `table`, `index`, `view` or `trigger`.
         kind: String,
         /// Name of the schema object.
@@ -51,7 +51,7 @@ pub enum RecordsError {
     )]
     Network {
         /// The database.
-        place: Place,
+        place: RecordsPlace,
         /// File system type as Linux names it.
         kind: String,
     },
@@ -69,7 +69,7 @@ pub enum RecordsError {
     )]
     Newer {
         /// The database.
-        place: Place,
+        place: RecordsPlace,
         /// Schema version of the file.
         found: i64,
     },
@@ -79,7 +79,7 @@ pub enum RecordsError {
     )]
     Damaged {
         /// The database.
-        place: Place,
+        place: RecordsPlace,
         /// The corrupt part.
         message: String,
     },
@@ -90,19 +90,19 @@ pub enum RecordsError {
     )]
     Full {
         /// The database.
-        place: Place,
+        place: RecordsPlace,
     },
     /// Another process holds the write lock for too long.
     #[error("another process keeps the records {place} locked; end it and start again")]
     Locked {
         /// The database.
-        place: Place,
+        place: RecordsPlace,
     },
     /// Any other error of the database.
     #[error("the records {place} cannot be used: {error}")]
     Store {
         /// The database.
-        place: Place,
+        place: RecordsPlace,
         /// The error of SQLite or PostgreSQL.
         error: Box<dyn StdError + Send + Sync>,
     },
@@ -110,7 +110,7 @@ pub enum RecordsError {
     #[error("cannot use the records {place}: {message}")]
     Server {
         /// The server.
-        place: Place,
+        place: RecordsPlace,
         /// The reason, and the remedy.
         message: String,
     },
@@ -118,7 +118,7 @@ pub enum RecordsError {
     #[error("another process has taken over what this one did for {place}")]
     Overtaken {
         /// The server.
-        place: Place,
+        place: RecordsPlace,
     },
     /// A row that this version cannot read.
     #[error(
@@ -126,7 +126,7 @@ pub enum RecordsError {
     )]
     Row {
         /// The database.
-        place: Place,
+        place: RecordsPlace,
         /// The problem with it.
         message: String,
     },
@@ -134,7 +134,7 @@ pub enum RecordsError {
     #[error("the records {place} contain a pipeline that cannot be read: {error}")]
     Pipeline {
         /// The database.
-        place: Place,
+        place: RecordsPlace,
         /// Why the pipeline cannot be read.
         error: PipelineError,
     },
@@ -170,7 +170,7 @@ pub enum RecordsError {
     #[error("the records {place} have a field of more than {FIELD}, which is the limit; remove that row")]
     Field {
         /// The database.
-        place: Place,
+        place: RecordsPlace,
     },
     /// The file being imported exceeds the size limit.
     #[error(transparent)]
@@ -182,7 +182,7 @@ pub enum RecordsError {
 
 impl RecordsError {
     /// The error for a row that cannot be read.
-    pub fn unreadable(place: &Place, Unreadable(message): Unreadable) -> RecordsError {
+    pub fn unreadable(place: &RecordsPlace, Unreadable(message): Unreadable) -> RecordsError {
         RecordsError::Row { place: place.clone(), message }
     }
 }

@@ -9,7 +9,7 @@ use warploom_lang::Pipeline;
 use warploom_lang::files::{self, TEXT};
 
 use super::store::{Change, Row, Unreadable, Value};
-use super::{Place, Problem, ProblemId, RecordsError, Trial, schedule_hash};
+use super::{Problem, ProblemId, RecordsError, RecordsPlace, Trial, schedule_hash};
 use crate::sample::{KernelUse, Origin, Sample, Sizes, Status, Times, renamed_key};
 use crate::values;
 
@@ -49,7 +49,7 @@ pub(super) const PIPELINE: &str = "SELECT content FROM pipelines WHERE hash = $1
 
 /// The key of a pipeline: its structural hash, unless the pipeline `stored` under it has other names. Schedules are
 /// stored as text, which has another meaning, or none, under other names.
-pub(super) fn key(pipeline: &Pipeline, stored: Option<&[u8]>, place: &Place) -> u128 {
+pub(super) fn key(pipeline: &Pipeline, stored: Option<&[u8]>, place: &RecordsPlace) -> u128 {
     let hash = pipeline.structural_hash();
     // An unreadable pipeline may have had these names.
     let stored = stored.and_then(|content| read_pipeline(content, place).ok());
@@ -138,7 +138,12 @@ fn placeholders(row: usize) -> String {
 }
 
 /// The values of a trial's row.
-fn columns(place: &Place, problem: i64, hash: &str, trial: &Trial) -> Result<[Value; COLUMNS], RecordsError> {
+fn columns(
+    place: &RecordsPlace,
+    problem: i64,
+    hash: &str,
+    trial: &Trial,
+) -> Result<[Value; COLUMNS], RecordsError> {
     let Trial { sample, predicted_us, spread, retimed_us, measured_at, .. } = trial;
     let kernels = &sample.kernels;
     let spilled = kernels.iter().map(KernelUse::spilled_bytes).sum::<u64>();
@@ -254,7 +259,7 @@ fn write_pipeline(pipeline: &Pipeline) -> Vec<u8> {
 }
 
 /// Decodes a stored pipeline.
-pub(super) fn read_pipeline(content: &[u8], place: &Place) -> Result<Pipeline, RecordsError> {
+pub(super) fn read_pipeline(content: &[u8], place: &RecordsPlace) -> Result<Pipeline, RecordsError> {
     let damaged =
         |message: &str| RecordsError::Row { place: place.clone(), message: format!("a pipeline {message}") };
     let Some((&PIPELINE_VERSION, compressed)) = content.split_first() else {
@@ -267,7 +272,7 @@ pub(super) fn read_pipeline(content: &[u8], place: &Place) -> Result<Pipeline, R
     Pipeline::from_json(&json).map_err(|error| RecordsError::Pipeline { place: place.clone(), error })
 }
 
-fn json(place: &Place, value: &impl serde::Serialize) -> Result<String, RecordsError> {
+fn json(place: &RecordsPlace, value: &impl serde::Serialize) -> Result<String, RecordsError> {
     read(place, serde_json::to_string(value).map_err(|error| Unreadable(error.to_string())))
 }
 
@@ -281,6 +286,6 @@ pub(super) fn unknown(text: &str) -> Unreadable {
 }
 
 /// The result of reading a row of a store.
-pub(super) fn read<T>(place: &Place, read: Result<T, Unreadable>) -> Result<T, RecordsError> {
+pub(super) fn read<T>(place: &RecordsPlace, read: Result<T, Unreadable>) -> Result<T, RecordsError> {
     read.map_err(|error| RecordsError::unreadable(place, error))
 }

@@ -12,7 +12,7 @@ use rusqlite::types::{ToSqlOutput, Type, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, Transaction, TransactionBehavior};
 use warploom_lang::files::FIELD;
 
-use super::store::{Change, Place, Row, Store, Value, Work};
+use super::store::{Change, RecordsPlace, Row, Store, Value, Work};
 use super::{RecordsError, SCHEMA};
 use owner::Owner;
 pub(super) use path::of_server;
@@ -24,7 +24,7 @@ const BUSY: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(super) struct Sqlite {
     connection: Connection,
-    place: Place,
+    place: RecordsPlace,
     owner: Owner,
 }
 
@@ -96,7 +96,7 @@ fn limited(connection: Connection, path: &Path) -> Result<Connection, RecordsErr
 }
 
 impl Store for Sqlite {
-    fn place(&self) -> &Place {
+    fn place(&self) -> &RecordsPlace {
         &self.place
     }
 
@@ -125,12 +125,12 @@ impl Store for Sqlite {
 
 struct SqliteChange<'a> {
     transaction: Transaction<'a>,
-    place: &'a Place,
+    place: &'a RecordsPlace,
     owner: &'a Owner,
 }
 
 impl Change for SqliteChange<'_> {
-    fn place(&self) -> &Place {
+    fn place(&self) -> &RecordsPlace {
         self.place
     }
 
@@ -204,7 +204,7 @@ impl ToSql for Value {
 }
 
 /// Classifies an error of SQLite.
-fn of(place: &Place, error: rusqlite::Error) -> RecordsError {
+fn of(place: &RecordsPlace, error: rusqlite::Error) -> RecordsError {
     let place = place.clone();
     let message = error.to_string();
     match error.sqlite_error_code() {

@@ -56,7 +56,7 @@ impl StepOutcome {
 
 /// One step of a run.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Step {
+pub struct RunStep {
     /// The point, as text.
     pub point: String,
     /// The hash of its schedule; `None` if it is refused.
@@ -71,14 +71,14 @@ pub struct Step {
     pub message: String,
 }
 
-impl Step {
+impl RunStep {
     /// A step without a trial.
-    pub fn new(point: String, schedule_hash: Option<String>, outcome: StepOutcome) -> Step {
-        Step { point, schedule_hash, outcome, trial: None, time_us: None, message: String::new() }
+    pub fn new(point: String, schedule_hash: Option<String>, outcome: StepOutcome) -> RunStep {
+        RunStep { point, schedule_hash, outcome, trial: None, time_us: None, message: String::new() }
     }
 
     /// The same step with its trial, which the run measured or found.
-    pub fn of_trial(self, trial: &Trial, measured: bool) -> Step {
+    pub fn of_trial(self, trial: &Trial, measured: bool) -> RunStep {
         let times = trial.sample.times.filter(|_| trial.sample.status == Status::Measured);
         let outcome = match (measured, times) {
             (false, _) => StepOutcome::Known,
@@ -87,7 +87,7 @@ impl Step {
         };
         let message = if times.is_some() { "" } else { trial.sample.status.kind() };
         let time_us = times.map(|times| times.min);
-        Step { outcome, trial: Some(trial.id), time_us, message: message.to_owned(), ..self }
+        RunStep { outcome, trial: Some(trial.id), time_us, message: message.to_owned(), ..self }
     }
 }
 
@@ -96,7 +96,7 @@ impl Records {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn steps(&self, problem: ProblemId, run: &RunKey) -> Result<Vec<Step>, RecordsError> {
+    pub fn steps(&self, problem: ProblemId, run: &RunKey) -> Result<Vec<RunStep>, RecordsError> {
         self.read(SELECT, &all_of(problem, run, 0, usize::MAX), read_step)
     }
 
@@ -110,8 +110,8 @@ impl Records {
         problem: ProblemId,
         run: &RunKey,
         first: usize,
-        steps: &[Step],
-    ) -> Result<Vec<Step>, RecordsError> {
+        steps: &[RunStep],
+    ) -> Result<Vec<RunStep>, RecordsError> {
         self.store_steps(problem, run, first, steps, insert)
     }
 
@@ -125,8 +125,8 @@ impl Records {
         problem: ProblemId,
         run: &RunKey,
         first: usize,
-        steps: &[Step],
-    ) -> Result<Vec<Step>, RecordsError> {
+        steps: &[RunStep],
+    ) -> Result<Vec<RunStep>, RecordsError> {
         self.store_steps(problem, run, first, steps, answer)
     }
 
@@ -135,9 +135,9 @@ impl Records {
         problem: ProblemId,
         run: &RunKey,
         first: usize,
-        steps: &[Step],
-        store: impl Fn(&mut dyn Change, ProblemId, &RunKey, usize, &Step) -> Result<(), RecordsError>,
-    ) -> Result<Vec<Step>, RecordsError> {
+        steps: &[RunStep],
+        store: impl Fn(&mut dyn Change, ProblemId, &RunKey, usize, &RunStep) -> Result<(), RecordsError>,
+    ) -> Result<Vec<RunStep>, RecordsError> {
         self.change(|change| {
             for (number, step) in (first..).zip(steps) {
                 store(change, problem, run, number, step)?;
@@ -158,9 +158,9 @@ fn insert(
     problem: ProblemId,
     run: &RunKey,
     number: usize,
-    step: &Step,
+    step: &RunStep,
 ) -> Result<(), RecordsError> {
-    let Step { point, schedule_hash, outcome, trial, time_us, message } = step;
+    let RunStep { point, schedule_hash, outcome, trial, time_us, message } = step;
     let insert = "INSERT INTO steps
              (problem, run, step, point, schedule_hash, outcome, trial, time_us, message, at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING";
@@ -175,18 +175,18 @@ fn answer(
     problem: ProblemId,
     run: &RunKey,
     number: usize,
-    step: &Step,
+    step: &RunStep,
 ) -> Result<(), RecordsError> {
-    let Step { outcome, trial, time_us, message, .. } = step;
+    let RunStep { outcome, trial, time_us, message, .. } = step;
     let answer = "UPDATE steps SET outcome = $4, trial = $5, time_us = $6, message = $7, at = $8
          WHERE problem = $1 AND run = $2 AND step = $3 AND outcome = 'asked'";
     let values = values![problem.0, &run.0, number, outcome.name(), trial, time_us, message, now()];
     change.execute(answer, values).map(drop)
 }
 
-fn read_step(row: &Row) -> Result<Step, Unreadable> {
+fn read_step(row: &Row) -> Result<RunStep, Unreadable> {
     let outcome: String = row.get(2)?;
-    Ok(Step {
+    Ok(RunStep {
         point: row.get(0)?,
         schedule_hash: row.get(1)?,
         outcome: StepOutcome::from_name(&outcome).ok_or_else(|| rows::unknown(&outcome))?,

@@ -11,32 +11,32 @@ use super::RecordsError;
 
 /// The place of records.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum RecordsPlace {
     /// In a file.
     File(PathBuf),
     /// On a server: its URL, without the password.
     Server(String),
 }
 
-impl Display for Place {
+impl Display for RecordsPlace {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Place::File(path) => write!(f, "{}", path.display()),
-            Place::Server(url) => f.write_str(url),
+            RecordsPlace::File(path) => write!(f, "{}", path.display()),
+            RecordsPlace::Server(url) => f.write_str(url),
         }
     }
 }
 
-impl From<&Path> for Place {
-    fn from(path: &Path) -> Place {
-        Place::File(path.to_path_buf())
+impl From<&Path> for RecordsPlace {
+    fn from(path: &Path) -> RecordsPlace {
+        RecordsPlace::File(path.to_path_buf())
     }
 }
 
 /// A database that keeps records.
 pub trait Store: Debug + Send {
     /// Its place, for messages.
-    fn place(&self) -> &Place;
+    fn place(&self) -> &RecordsPlace;
 
     /// Runs a statement that changes nothing.
     ///
@@ -68,7 +68,7 @@ pub type Work<'a> = dyn FnMut(&mut dyn Change) -> Result<(), RecordsError> + 'a;
 /// A transaction.
 pub trait Change {
     /// The place of the store, for messages.
-    fn place(&self) -> &Place;
+    fn place(&self) -> &RecordsPlace;
 
     /// Runs a statement; returns the number of rows that it changed.
     ///

@@ -12,7 +12,7 @@ use warploom_target::Device;
 use warploom_tune::compare::Curve;
 use warploom_tune::explore::{MODEL, names};
 use warploom_tune::landscape::{
-    Contender, Definition, Landscape, LandscapeError, Limits, Outcome, Played, Source,
+    Contender, Definition, Landscape, LandscapeError, Limits, Outcome, Played, Provenance,
 };
 use warploom_tune::sample::Sizes;
 
@@ -28,7 +28,7 @@ mm
 ";
 
 /// A product of 64x64 matrices on an H200.
-fn source() -> Source {
+fn source() -> Provenance {
     let (x, y) = vars!(x, y);
     let (a, b) = (Input::f32("A", 2), Input::f32("B", 2));
     let r = rdom!(r: (0, 64));
@@ -39,15 +39,15 @@ fn source() -> Source {
     let request = Realisation::new(&pipeline).input("A", square.clone()).input("B", square.clone());
     let sizes = Sizes::of(&request.output("out", square));
     let device = Device::preset("h200").expect("a known device");
-    Source { pipeline, sizes, device, versions: vec!["warploom 0".to_owned()], measured: (7, 8) }
+    Provenance { pipeline, sizes, device, versions: vec!["warploom 0".to_owned()], measured: (7, 8) }
 }
 
-fn problem(source: &Source) -> Problem {
+fn problem(source: &Provenance) -> Problem {
     let request = source.sizes.realise(&source.pipeline);
     Problem::new(&source.pipeline, &request, &source.device).expect("the request fits")
 }
 
-fn definition(source: &Source) -> Definition {
+fn definition(source: &Provenance) -> Definition {
     let template = Schedule::parse(TEMPLATE, &source.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
     Definition { template, axes: Vec::new(), limits: Limits::default() }
 }
@@ -105,7 +105,7 @@ fn what_is_written_is_read_back() {
     assert!(written.missing > 50);
     written.write(&file).unwrap();
     let read = Landscape::read(&file).unwrap();
-    let parts = |Source { pipeline, sizes, device, versions, measured }: &Source| {
+    let parts = |Provenance { pipeline, sizes, device, versions, measured }: &Provenance| {
         (pipeline.to_json(), sizes.clone(), device.clone(), versions.clone(), *measured)
     };
     assert_eq!(parts(&read.source), parts(&written.source));

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
 use warploom_target::Device;
 use warploom_tune::records::{
-    Claim, Imported, ProblemId, Records, RecordsError, RunKey, Step, StepOutcome, Trial,
+    Claim, Imported, ProblemId, Records, RecordsError, RunKey, RunStep, StepOutcome, Trial,
 };
 use warploom_tune::sample::{KernelUse, Origin, Sample, Sizes, Status, Times};
 
@@ -63,15 +63,15 @@ fn failed(schedule: &str, status: Status) -> Trial {
     trial
 }
 
-struct Place {
+struct RecordsPlace {
     _folder: TempDir,
     path: std::path::PathBuf,
 }
 
-fn place() -> Place {
+fn place() -> RecordsPlace {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tuning.db");
-    Place { _folder: folder, path }
+    RecordsPlace { _folder: folder, path }
 }
 
 fn open(path: &Path) -> (Records, ProblemId) {
@@ -80,8 +80,8 @@ fn open(path: &Path) -> (Records, ProblemId) {
     (records, problem)
 }
 
-fn asked(point: &str) -> Step {
-    Step::new(point.to_owned(), Some(format!("hash of {point}")), StepOutcome::Asked)
+fn asked(point: &str) -> RunStep {
+    RunStep::new(point.to_owned(), Some(format!("hash of {point}")), StepOutcome::Asked)
 }
 
 /// The tables as the program made them once, the first time and later.

@@ -10,7 +10,7 @@ use warploom_lang::{Input, Pipeline, Realisation, Region, func, rdom, vars};
 use warploom_plan::Problem;
 use warploom_schedule::Schedule;
 use warploom_target::Device;
-use warploom_tune::landscape::{Definition, Landscape, Limits, Outcome, Source};
+use warploom_tune::landscape::{Definition, Landscape, Limits, Outcome, Provenance};
 use warploom_tune::records::{Records, Trial};
 use warploom_tune::sample::{Origin, Sample, Sizes, Status, Times};
 
@@ -49,7 +49,7 @@ fn reads_from_a_landscape(problem: &Problem, template: &Schedule) {
     let (pipeline, device) = (problem.pipeline().clone(), problem.device().clone());
     let sizes = Sizes::of(problem.request());
     let source =
-        Source { pipeline, sizes, device, versions: vec!["warploom 1".to_owned()], measured: (7, 8) };
+        Provenance { pipeline, sizes, device, versions: vec!["warploom 1".to_owned()], measured: (7, 8) };
     let definition = Definition { template: template.clone(), axes: Vec::new(), limits: Limits::default() };
     let (_, points) = definition.points(problem).unwrap();
     let time = Outcome::Time { min_us: 3.0, median_us: 4.0 };

@@ -68,15 +68,15 @@ pub fn bench(fake: &str) -> OpenBench {
     OpenBench::open(&BenchOptions { fake, patience, threads: 2, ..BenchOptions::default() }).unwrap()
 }
 
-pub struct Place {
+pub struct RecordsPlace {
     pub folder: TempDir,
     pub records: PathBuf,
 }
 
-pub fn place() -> Place {
+pub fn place() -> RecordsPlace {
     let folder = tempfile::tempdir().unwrap();
     let records = folder.path().join("tuning.db");
-    Place { folder, records }
+    RecordsPlace { folder, records }
 }
 
 pub fn trials(records: &Path) -> Vec<Trial> {

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warploom::codegen::build::build_with_points;
 use warploom::codegen::ir::KernelId;
-use warploom::codegen::points::{Held, Points, Source};
+use warploom::codegen::points::{Held, Points};
 use warploom::plan::Problem;
 use warploom::prelude::*;
-use warploom::schedule::Schedule;
+use warploom::schedule::{Schedule, Source};
 use warploom::sim::{Observed, Observer, Outcome, Simulation};
 
 type At = Vec<i32>;

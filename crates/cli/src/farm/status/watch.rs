@@ -171,7 +171,7 @@ mod tests {
         let (sender, looks) = mpsc::channel();
         let stop = AtomicBool::new(false);
         sender.send(Ok(Status::default())).unwrap();
-        let place = warploom::tune::records::Place::Server("postgres://host".to_owned());
+        let place = warploom::tune::records::RecordsPlace::Server("postgres://host".to_owned());
         sender.send(Err(RecordsError::Locked { place })).unwrap();
         let mut seen = 0;
         let ended = each(&looks, &stop, |_| {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use warploom::target::Device;
-use warploom::tune::compare::{Apart, Comparison, Curve, Mean, Subject};
+use warploom::tune::compare::{Apart, ComparedWorkload, Comparison, Curve, Mean};
 use warploom_report::geometric_mean;
 
 use crate::error::Error;
@@ -101,7 +101,7 @@ impl Report {
     /// Returns an error if nothing valid was found for a subject.
     pub fn verdict(&self) -> Result<(), Error> {
         let subjects = &self.comparison.subjects;
-        let found = |subject: &&Subject| {
+        let found = |subject: &&ComparedWorkload| {
             let runs = subject.strategies.iter().flat_map(|compared| &compared.runs);
             !runs.into_iter().all(|run| run.best_us.is_empty())
         };
@@ -121,7 +121,7 @@ impl Report {
     }
 
     fn text(&self) -> String {
-        let subject = |subject: &Subject| {
+        let subject = |subject: &ComparedWorkload| {
             let notes: String = notes(subject).iter().map(|note| format!("{note}\n")).collect();
             format!("\n{}\n{}{notes}", subject.subject, self.table(subject, |_| false).text())
         };
@@ -131,7 +131,7 @@ impl Report {
     }
 
     fn markdown(&self) -> String {
-        let subject = |subject: &Subject| {
+        let subject = |subject: &ComparedWorkload| {
             let table = self.table(subject, |mean| is_best(subject, mean)).markdown();
             let notes: String = notes(subject).iter().map(|note| format!("\n{note}\n")).collect();
             format!("\n## {}\n\n{table}{notes}", subject.subject)
@@ -147,7 +147,7 @@ impl Report {
     }
 
     /// The table of a subject. What is `bold` is marked as Markdown does it.
-    pub(crate) fn table(&self, subject: &Subject, bold: impl Fn(&Mean) -> bool) -> Table {
+    pub(crate) fn table(&self, subject: &ComparedWorkload, bold: impl Fn(&Mean) -> bool) -> Table {
         let mut table = Table::of(&subject.strategies).left("strategy", |compared| compared.strategy.clone());
         for (number, trials) in self.comparison.steps().into_iter().enumerate() {
             table = table.right(&format!("after {trials}"), |compared| {
@@ -190,7 +190,7 @@ impl Report {
 }
 
 /// What is known beyond the times of a subject: the best that there is, and how sure the order of the best two is.
-pub(crate) fn notes(subject: &Subject) -> Vec<String> {
+pub(crate) fn notes(subject: &ComparedWorkload) -> Vec<String> {
     let optimum = subject
         .optimum_us
         .map(|us| format!("Known optimum: {us:.2} us, the best of all points of the landscape."));
@@ -222,7 +222,7 @@ fn cell(mean: &Mean, runs: usize) -> String {
 }
 
 /// Whether no strategy has a better mean after as many trials.
-fn is_best(subject: &Subject, mean: &Mean) -> bool {
+fn is_best(subject: &ComparedWorkload, mean: &Mean) -> bool {
     let others = subject.strategies.iter().filter_map(|other| other.after(mean.trials).mean_us);
     mean.mean_us.is_some() && mean.mean_us == others.reduce(f64::min)
 }

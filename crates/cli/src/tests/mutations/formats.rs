@@ -21,7 +21,7 @@ use warploom::runtime::compiler::{Arch, Image};
 use warploom::schedule::Schedule;
 use warploom::target::Device;
 use warploom::tune::cache;
-use warploom::tune::landscape::{Definition, Landscape, Limits, Outcome, Source};
+use warploom::tune::landscape::{Definition, Landscape, Limits, Outcome, Provenance};
 use warploom::tune::records::{Records, Trial};
 use warploom::tune::sample::{KernelUse, Origin, Sample, Shard, ShardWriter, Sizes, Status, Times};
 use xxhash_rust::xxh3::xxh3_64;
@@ -402,7 +402,7 @@ fn landscape(folder: &Path) -> Vec<u8> {
     };
     let outcomes = points.into_iter().enumerate().map(|(number, point)| (point, outcome(number))).collect();
     let (sizes, versions) = (Sizes::of(&request), vec!["warploom 1".to_owned()]);
-    let source = Source { pipeline, sizes, device, versions, measured: (1, 2) };
+    let source = Provenance { pipeline, sizes, device, versions, measured: (1, 2) };
     let path = folder.join("whole.landscape");
     Landscape::new(source, definition, outcomes, 0).unwrap().write(&path).unwrap();
     let bytes = fs::read(&path).unwrap();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use warploom_lang::{Pipeline, Realisation, Type, Value, visible};
-use warploom_target::program::{self as target, Role, Step};
+use warploom_target::program::{self as target, LaunchStep, Role};
 use warploom_target::{ComputeCapability, Device};
 
 use crate::cuda::Cuda;
@@ -65,7 +65,7 @@ pub struct Manifest {
     /// The kernels, which launches refer to by position.
     pub kernels: Vec<Kernel>,
     /// The launches in order: kernels by position, and loops over them.
-    pub launches: Vec<Step>,
+    pub launches: Vec<LaunchStep>,
     /// The number of iterations of each loop over launches, in text order, where it follows from the sizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loop_counts: Vec<Option<String>>,
@@ -494,10 +494,10 @@ fn names(program: &target::Program) -> Names {
 }
 
 /// The nesting depth of the launch loops.
-fn depth(launches: &[Step]) -> usize {
+fn depth(launches: &[LaunchStep]) -> usize {
     let each = launches.iter().map(|step| match step {
-        Step::Launch(_) => 0,
-        Step::Loop { body, .. } => 1 + depth(body),
+        LaunchStep::Launch(_) => 0,
+        LaunchStep::Loop { body, .. } => 1 + depth(body),
     });
     each.max().unwrap_or(0)
 }

@@ -2,7 +2,7 @@
 
 use warploom_lang::{Type, Value};
 use warploom_target::ComputeCapability;
-use warploom_target::program::Step;
+use warploom_target::program::LaunchStep;
 
 use super::c;
 use super::header::{aligned, only_sizes, run_head};
@@ -307,7 +307,7 @@ fn locals(manifest: &Manifest) -> String {
 /// The launches in order, inside `level` loops. `counts` are those of the loops still to come.
 fn launches<'m>(
     manifest: &Manifest,
-    steps: &[Step],
+    steps: &[LaunchStep],
     level: usize,
     counts: &mut impl Iterator<Item = &'m Option<String>>,
 ) -> String {
@@ -316,7 +316,7 @@ fn launches<'m>(
     let mut text = String::new();
     for step in steps {
         match step {
-            Step::Launch(kernel) => {
+            LaunchStep::Launch(kernel) => {
                 let kernel = &manifest.kernels[*kernel];
                 let entry = c::kernel(&kernel.entry);
                 let arguments = kernel.arguments.iter().map(|argument| match argument {
@@ -345,7 +345,7 @@ fn launches<'m>(
                     }
                 );
             }
-            Step::Loop { count, body } => {
+            LaunchStep::Loop { count, body } => {
                 let i = c::iteration(level);
                 let end = counts.next().cloned().flatten().unwrap_or_else(|| count.to_string());
                 text += &format!("{indent}for (int {i} = 0; {i} < {end}; {i}++) {{\n");

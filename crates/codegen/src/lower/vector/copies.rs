@@ -6,7 +6,7 @@ use super::Unrolled;
 use crate::ir::{ArrayId, NodeId, NodeKind, Stmt};
 use crate::lower::nesting::Nesting;
 use crate::lower::state::KernelLowering;
-use crate::points::{Key, Place};
+use crate::points::{AccessPoint, Key};
 
 /// A copy in each iteration of a loop.
 struct Copy {
@@ -82,9 +82,9 @@ impl KernelLowering<'_> {
                     let step = self.builder.offset(start, offset.into());
                     let mut values = AHashMap::from([(around.step, step)]);
                     let at = place.at.iter().map(|at| self.replaced_value(*at, &mut values)).collect();
-                    Place { at, stage: place.stage }
+                    AccessPoint { at, stage: place.stage }
                 });
-                let each: Vec<Place> = each.collect();
+                let each: Vec<AccessPoint> = each.collect();
                 self.points.iter_mut().for_each(|points| points.add_vector(vector, each.clone()));
             }
         }

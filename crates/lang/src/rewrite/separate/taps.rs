@@ -62,27 +62,27 @@ pub(super) fn groups(draft: &mut Draft, sum: &Sum) -> Vec<Group> {
 
 /// An index as a sum of a moving part and a constant.
 #[derive(Clone, Copy)]
-struct Place {
+struct BaseOffset {
     /// `None` for a constant.
     base: Option<ExprId>,
     offset: i64,
 }
 
 /// The places of some indices and of their subexpressions, operands first.
-fn places(draft: &mut Draft, indices: &[ExprId]) -> BTreeMap<ExprId, Place> {
-    let mut places: BTreeMap<ExprId, Place> = BTreeMap::new();
+fn places(draft: &mut Draft, indices: &[ExprId]) -> BTreeMap<ExprId, BaseOffset> {
+    let mut places: BTreeMap<ExprId, BaseOffset> = BTreeMap::new();
     for id in draft.exprs.reachable(indices.iter().copied()) {
-        let place = place(draft, &places, id).unwrap_or(Place { base: Some(id), offset: 0 });
+        let place = place(draft, &places, id).unwrap_or(BaseOffset { base: Some(id), offset: 0 });
         places.insert(id, place);
     }
     places
 }
 
 /// The place of a constant, sum, difference or multiple; `None` for everything else, and where constants overflow.
-fn place(draft: &mut Draft, places: &BTreeMap<ExprId, Place>, id: ExprId) -> Option<Place> {
+fn place(draft: &mut Draft, places: &BTreeMap<ExprId, BaseOffset>, id: ExprId) -> Option<BaseOffset> {
     let node = draft.exprs[id].clone();
     if let Some(offset) = draft.exprs.constant(id).and_then(Value::get::<i32>) {
-        return Some(Place { base: None, offset: i64::from(offset) });
+        return Some(BaseOffset { base: None, offset: i64::from(offset) });
     }
     let (NodeKind::Op(Op::Binary(op)), Type::I32, [a, b]) = (node.kind, node.ty, &node.args[..]) else {
         return None;
@@ -106,7 +106,7 @@ fn place(draft: &mut Draft, places: &BTreeMap<ExprId, Place>, id: ExprId) -> Opt
         }
         _ => return None,
     };
-    Some(Place { base, offset })
+    Some(BaseOffset { base, offset })
 }
 
 /// A group of taps as two passes.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::{BUSY, Place, RecordsError, SCHEMA, of};
+use super::{BUSY, RecordsError, RecordsPlace, SCHEMA, of};
 
 /// SQLite application id of a records database: "WPLM".
 const APPLICATION: i64 = 0x5750_4c4d;
@@ -15,7 +15,7 @@ const MIGRATIONS: [&str; SCHEMA as usize] =
     [include_str!("001.sql"), include_str!("002.sql"), include_str!("003.sql")];
 
 /// Creates the tables of a new file; rejects a file that is not a records database.
-pub(super) fn prepare(connection: &mut Connection, place: &Place) -> Result<(), RecordsError> {
+pub(super) fn prepare(connection: &mut Connection, place: &RecordsPlace) -> Result<(), RecordsError> {
     let failed = |error| of(place, error);
     if is_empty(connection).map_err(failed)? {
         write_ahead(connection).map_err(failed)?;
@@ -28,7 +28,7 @@ pub(super) fn prepare(connection: &mut Connection, place: &Place) -> Result<(), 
 }
 
 /// Rejects a file that is not a records database or contains foreign schema objects.
-pub(super) fn check(connection: &Connection, place: &Place) -> Result<(), RecordsError> {
+pub(super) fn check(connection: &Connection, place: &RecordsPlace) -> Result<(), RecordsError> {
     let failed = |error| of(place, error);
     let number = |name: &str| -> Result<i64, RecordsError> {
         connection.pragma_query_value(None, name, |row| row.get(0)).map_err(failed)

@@ -1,9 +1,9 @@
-//! How threads share nests in shared memory.
+//! Cooperative tilings: how the threads of a block share the points of nests in shared memory.
 
 use warploom_schedule::{LoopKind, Size, StageRef, ThreadTiles, Tile};
 
 use crate::options::Limits;
-use crate::space::{Space, StageFacts};
+use crate::space::{SearchSpace, StageFacts};
 use crate::tiles::{Bounds, MIN_VECTOR, thread_tilings};
 
 /// The chunk size of a reduction variable that is unrolled.
@@ -12,14 +12,14 @@ const CHUNK: u32 = 8;
 /// The most threads along the vector dimension, and along any other.
 const MOST_THREADS: (i64, i64) = (64, 16);
 
-/// The most ways for threads to share a nest.
-const MOST_WAYS: u64 = 2000;
+/// The most tilings by which threads share a nest.
+const MOST_TILINGS: u64 = 2000;
 
 /// The stages of a Func, with the extents of their points inside a kernel.
-pub(crate) type Placed = Vec<(StageRef, Vec<i64>)>;
+pub(crate) type StageExtents = Vec<(StageRef, Vec<i64>)>;
 
-/// The ways in which threads may share the stages of a Func: tiles for each stage.
-pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>> {
+/// The ways in which the threads of a block may share the stages of a Func: tiles for each stage.
+pub(crate) fn cooperative_tilings(space: &SearchSpace<'_>, stages: &StageExtents) -> Vec<Vec<ThreadTiles>> {
     let Some((first, extents)) = stages.first() else { return Vec::new() };
     let dims: Vec<LoopKind> = space.stage(*first).pure.iter().map(|span| span.dim).collect();
     let sizes: Vec<i64> = dims.iter().map(|kind| along(*kind, extents)).collect();
@@ -28,7 +28,7 @@ pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>
     let bounds = Bounds { vector: MOST_THREADS.0, other: MOST_THREADS.1, block, dims: 3 };
     let reduces = stages.iter().any(|(stage, _)| !space.stage(*stage).reductions.is_empty());
     let mut found = Vec::new();
-    for threads in thread_tilings(&sizes, vector, dims.len() == 1, bounds).some(MOST_WAYS) {
+    for threads in thread_tilings(&sizes, vector, dims.len() == 1, bounds).some(MOST_TILINGS) {
         let order = std::iter::once(vector).chain((0..dims.len()).filter(|d| *d != vector));
         let order = order.filter(|d| *d < dims.len());
         let threads: Vec<(LoopKind, i64)> = order.map(|d| (dims[d], threads[d])).collect();
@@ -36,7 +36,7 @@ pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>
             let tiles = stages.iter().map(|(stage, extents)| {
                 let facts = space.stage(*stage);
                 let inner = if *unrolled { chunk(facts) } else { Vec::new() };
-                share(facts, &space.options.limits, &threads, extents, inner)
+                cooperative_tiling(facts, &space.options.limits, &threads, extents, inner)
             });
             found.extend(tiles.collect::<Option<Vec<ThreadTiles>>>());
         }
@@ -60,14 +60,14 @@ pub(crate) fn refitted(
     let others = facts.pure.iter().filter(|span| tiles.threads.iter().all(|tile| tile.dim != span.dim));
     threads.extend(others.map(|span| (span.dim, 1)));
     let inner = tiles.serial.iter().filter(|tile| matches!(tile.dim, LoopKind::Reduction(_)));
-    let mut tiles = share(facts, limits, &threads, extents, inner.copied().collect())?;
+    let mut tiles = cooperative_tiling(facts, limits, &threads, extents, inner.copied().collect())?;
     tiles.threads.splice(0..0, reductions);
     Some(tiles)
 }
 
 /// The tiles of a stage for the given threads, the vector dimension first. `None` if each thread
 /// would get too many points.
-fn share(
+fn cooperative_tiling(
     facts: &StageFacts,
     limits: &Limits,
     threads: &[(LoopKind, i64)],
@@ -81,13 +81,13 @@ fn share(
     let mut serial = inner;
     let mut points = 1;
     for (dim, count) in threads.iter().rev() {
-        let share = (along(*dim, extents) + count - 1) / count;
-        points *= share;
-        if share > limits.block_serial || points > limits.serial_points {
+        let points_each = (along(*dim, extents) + count - 1) / count;
+        points *= points_each;
+        if points_each > limits.block_serial || points > limits.serial_points {
             return None;
         }
-        if share > 1 {
-            serial.push(Tile { dim: *dim, size: size(share) });
+        if points_each > 1 {
+            serial.push(Tile { dim: *dim, size: size(points_each) });
         }
     }
     Some(ThreadTiles { threads: shared, unroll: !serial.is_empty(), serial })

@@ -1,4 +1,4 @@
-//! Lifts Funcs out of the kernels that they are fused into, so that they can be placed elsewhere.
+//! Takes Funcs out of the kernels that they are fused into, so that they can be placed elsewhere.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use warploom_lang::FuncId;
 use warploom_schedule::{BlockItem, Item, Nest, NodeId, NodeMut, NodeSet, StageRef};
 
 use crate::evaluate::Evaluator;
-use crate::space::Space;
-use crate::state::{Child, Kern, Sketch, State};
+use crate::space::SearchSpace;
+use crate::state::{Child, EvaluatedKernel, Sketch, State};
 use crate::statistics::Statistics;
 
 /// The state in which a Func is inlined or in kernels that compute nothing else. Funcs fused into
 /// its kernels get their own kernels too, as do Funcs of its current kernel that it reads.
 /// `None` if this is refused.
-pub(crate) fn lifted(
+pub(crate) fn unfused(
     evaluator: &Evaluator<'_>,
     state: &Arc<State>,
     func: FuncId,
@@ -23,10 +23,10 @@ pub(crate) fn lifted(
 ) -> Option<Arc<State>> {
     let space = evaluator.space;
     let own = state.kernels_of(func);
-    let mut out: BTreeSet<FuncId> = own.iter().flat_map(|kern| fused(kern)).collect();
+    let mut out: BTreeSet<FuncId> = own.iter().flat_map(|kernel| fused(kernel)).collect();
     let mut sketches = Vec::new();
     if !out.is_empty() {
-        let own = own.iter().map(|kern| space.default_kernel(kern.sketch.own));
+        let own = own.iter().map(|kernel| space.default_kernel(kernel.sketch.own));
         sketches.extend(own.filter_map(|item| Sketch::new(space, item, &state.inlined)));
     }
     // A Func has one place: with kernels of its own, it is in no other kernel.
@@ -51,13 +51,18 @@ pub(crate) fn lifted(
     let kernels = stages.map(|stage| space.default_kernel(stage));
     sketches.extend(kernels.filter_map(|item| Sketch::new(space, item, &state.inlined)));
     let kernels = evaluator.judge(sketches, counts).into_iter();
-    let kernels: Option<SmallVec<[Arc<Kern>; 1]>> = kernels.map(Result::ok).collect();
+    let kernels: Option<SmallVec<[Arc<EvaluatedKernel>; 1]>> = kernels.map(Result::ok).collect();
     Some(Child::new(state, kernels?, None, None).state())
 }
 
 /// The Funcs that must leave a kernel before `func` can be placed anywhere: the Func itself or, if
 /// it is inlined, the Funcs that it reads there, because other kernels could not read those.
-fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &NodeSet) -> BTreeSet<FuncId> {
+fn leaving(
+    space: &SearchSpace<'_>,
+    home: &EvaluatedKernel,
+    func: FuncId,
+    inlined: &NodeSet,
+) -> BTreeSet<FuncId> {
     if !home.sketch.inlined.contains(space.dag.func_node(func)) {
         return computed(home).find(|of| *of == func).into_iter().collect();
     }
@@ -70,8 +75,8 @@ fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &NodeSet) -> B
 
 /// Some Funcs of a kernel, and the Funcs that they read there: kernels of their own could not read those.
 fn with_read(
-    space: &Space<'_>,
-    home: &Kern,
+    space: &SearchSpace<'_>,
+    home: &EvaluatedKernel,
     leaving: BTreeSet<FuncId>,
     inlined: &NodeSet,
 ) -> BTreeSet<FuncId> {
@@ -89,26 +94,26 @@ fn with_read(
 }
 
 /// The Funcs that a kernel computes besides its own.
-fn fused(kern: &Kern) -> BTreeSet<FuncId> {
-    computed(kern).filter(|func| *func != kern.sketch.own.func).collect()
+fn fused(kernel: &EvaluatedKernel) -> BTreeSet<FuncId> {
+    computed(kernel).filter(|func| *func != kernel.sketch.own.func).collect()
 }
 
 /// The Funcs that a kernel computes, some more than once.
-fn computed(kern: &Kern) -> impl Iterator<Item = FuncId> {
+fn computed(kernel: &EvaluatedKernel) -> impl Iterator<Item = FuncId> {
     let own = |nest: &Nest| nest.item.stage().map(|stage| stage.func);
-    kern.sketch.item.nests().flat_map(move |nest| nest.registers.iter().copied().chain(own(nest)))
+    kernel.sketch.item.nests().flat_map(move |nest| nest.registers.iter().copied().chain(own(nest)))
 }
 
 /// A kernel without some Funcs and without Funcs that only these need. Also returns all Funcs that were removed.
 fn without(
-    space: &Space<'_>,
-    kern: &Kern,
+    space: &SearchSpace<'_>,
+    evaluated: &EvaluatedKernel,
     mut gone: BTreeSet<FuncId>,
     inlined: &NodeSet,
 ) -> Option<(Sketch, BTreeSet<FuncId>)> {
-    let own = kern.sketch.own.func;
+    let own = evaluated.sketch.own.func;
     let mut idle = BTreeSet::new();
-    let mut item = kern.sketch.item.clone();
+    let mut item = evaluated.sketch.item.clone();
     loop {
         let remaining = item.with(|kernel| {
             kernel.edit(|node, _| match node {
@@ -151,7 +156,7 @@ fn without(
 }
 
 /// Whether a nest reads a Func that is in its registers.
-fn is_read(space: &Space<'_>, nest: &Nest, func: FuncId, inlined: &NodeSet) -> bool {
+fn is_read(space: &SearchSpace<'_>, nest: &Nest, func: FuncId, inlined: &NodeSet) -> bool {
     let mut others = nest.clone();
     others.registers.retain(|of| *of != func);
     space.reads(&others, inlined).0.contains(space.dag.func_node(func))

@@ -1,5 +1,4 @@
-//! Private Funcs: their tiles follow those of the nest that reads them, so that every thread reads
-//! what it wrote.
+//! Propagates tiles from readers to private Funcs, so that every thread reads what it wrote.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +8,7 @@ use warploom_schedule::{
     AccessMap, Kernel, LoopKind, Nest, NodeId, NodeSet, Size, StageId, ThreadTiles, Tile,
 };
 
-use crate::space::{Space, StageFacts};
+use crate::space::{SearchSpace, StageFacts};
 
 /// The most access paths from a reader to a Func. With more, the analysis gives up.
 const MAX_PATHS: usize = 64;
@@ -18,16 +17,21 @@ const MAX_PATHS: usize = 64;
 const MAX_UNROLLED: i64 = 1024;
 
 /// For each dimension of a Func, the reader's loop that indexes it, if all reads agree on one.
-pub(crate) type Along = Vec<Option<LoopKind>>;
+pub(crate) type ReaderLoops = Vec<Option<LoopKind>>;
 
 /// Each dimension is indexed by its own variable, as between the stages of one Func.
-pub(crate) fn at_itself(space: &Space<'_>, func: FuncId) -> Along {
+pub(crate) fn own_loops(space: &SearchSpace<'_>, func: FuncId) -> ReaderLoops {
     let dims = space.problem.pipeline().funcs()[func].dims.len();
     (0..dims).map(|d| Some(LoopKind::Pure(d))).collect()
 }
 
 /// How a nest indexes a Func, possibly through inlined Funcs.
-pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &NodeSet) -> Option<Along> {
+pub(crate) fn reader_loops(
+    space: &SearchSpace<'_>,
+    reader: &Nest,
+    func: FuncId,
+    inlined: &NodeSet,
+) -> Option<ReaderLoops> {
     let stage = reader.item.stage()?;
     let id = space.stage_id(stage);
     let maps = reading(space, id, space.dag.func_node(func), inlined)?;
@@ -47,7 +51,12 @@ pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &No
 ///
 /// Each inlined Func is visited once, however often it is read. The Funcs that it reads come before
 /// it.
-fn reading(space: &Space<'_>, stage: StageId, target: NodeId, inlined: &NodeSet) -> Option<Vec<AccessMap>> {
+fn reading(
+    space: &SearchSpace<'_>,
+    stage: StageId,
+    target: NodeId,
+    inlined: &NodeSet,
+) -> Option<Vec<AccessMap>> {
     let dag = space.dag;
     let mut known: AHashMap<NodeId, Vec<AccessMap>> = AHashMap::new();
     for node in through(space, stage, inlined) {
@@ -59,7 +68,7 @@ fn reading(space: &Space<'_>, stage: StageId, target: NodeId, inlined: &NodeSet)
 }
 
 /// The inlined Funcs that a stage reads, directly or through others, producers first.
-fn through(space: &Space<'_>, stage: StageId, inlined: &NodeSet) -> BTreeSet<NodeId> {
+fn through(space: &SearchSpace<'_>, stage: StageId, inlined: &NodeSet) -> BTreeSet<NodeId> {
     let dag = space.dag;
     let (mut found, mut open) = (BTreeSet::new(), vec![stage]);
     while let Some(stage) = open.pop() {
@@ -74,7 +83,7 @@ fn through(space: &Space<'_>, stage: StageId, inlined: &NodeSet) -> BTreeSet<Nod
 
 /// The maps by which a stage reads a node, given those of the inlined Funcs that it reads.
 fn composed(
-    space: &Space<'_>,
+    space: &SearchSpace<'_>,
     stage: StageId,
     target: NodeId,
     known: &AHashMap<NodeId, Vec<AccessMap>>,
@@ -106,14 +115,14 @@ fn composed(
 
 /// The tiles of a stage that is read along the loops of a nest with `tiles`. Each thread holds the
 /// full extent of dimensions that the reader does not iterate over.
-pub(crate) fn following(
+pub(crate) fn propagated(
     facts: &StageFacts,
     tiles: &ThreadTiles,
-    along: &Along,
+    reader_loops: &ReaderLoops,
     inner: &[Tile],
 ) -> ThreadTiles {
     let own = |tile: &Tile| {
-        let d = along.iter().position(|kind| *kind == Some(tile.dim))?;
+        let d = reader_loops.iter().position(|kind| *kind == Some(tile.dim))?;
         let known = facts.pure.iter().any(|span| span.dim == LoopKind::Pure(d));
         known.then_some(Tile { dim: LoopKind::Pure(d), size: tile.size })
     };
@@ -122,7 +131,7 @@ pub(crate) fn following(
     serial.extend(tiles.serial.iter().filter_map(own));
     let whole = facts.pure.iter().filter(|span| {
         let LoopKind::Pure(d) = span.dim else { return false };
-        !matches!(along.get(d), Some(Some(LoopKind::Pure(_))))
+        !matches!(reader_loops.get(d), Some(Some(LoopKind::Pure(_))))
     });
     serial.extend(whole.map(|span| Tile { dim: span.dim, size: Size::All }));
     let extent = |tile: &Tile| {
@@ -134,40 +143,45 @@ pub(crate) fn following(
 }
 
 /// Updates the tiles of a kernel's private nests after the tiles of their readers have changed.
-pub(crate) fn refollow(space: &Space<'_>, kernel: &mut Kernel, inlined: &NodeSet) {
+pub(crate) fn propagate_tiles(space: &SearchSpace<'_>, kernel: &mut Kernel, inlined: &NodeSet) {
     for number in (0..kernel.nests().count()).rev() {
-        let tiles = followed(space, kernel, number, inlined);
+        let tiles = tiles_for_reader(space, kernel, number, inlined);
         if let (Some(tiles), Some(nest)) = (tiles, kernel.nests_mut().nth(number)) {
             nest.mapping = tiles.into();
         }
     }
 }
 
-/// The tiles that a private nest needs to follow its reader.
-fn followed(space: &Space<'_>, kernel: &Kernel, number: usize, inlined: &NodeSet) -> Option<ThreadTiles> {
-    let (reader, along) = leader(space, kernel, number, inlined)?;
+/// The tiles of a private nest that follow those of its reader.
+fn tiles_for_reader(
+    space: &SearchSpace<'_>,
+    kernel: &Kernel,
+    number: usize,
+    inlined: &NodeSet,
+) -> Option<ThreadTiles> {
+    let (reader, reader_loops) = reader_of_private(space, kernel, number, inlined)?;
     let nest = kernel.nests().nth(number)?;
     let (stage, tiles) = (nest.item.stage()?, nest.mapping.tiles()?);
     let reductions = tiles.serial.iter().filter(|tile| matches!(tile.dim, LoopKind::Reduction(_)));
     let inner: Vec<Tile> = reductions.copied().collect();
-    Some(following(space.stage(stage), reader.mapping.tiles()?, &along, &inner))
+    Some(propagated(space.stage(stage), reader.mapping.tiles()?, &reader_loops, &inner))
 }
 
 /// The nest that a private nest follows, and how it indexes it.
-pub(crate) fn leader<'k>(
-    space: &Space<'_>,
+pub(crate) fn reader_of_private<'k>(
+    space: &SearchSpace<'_>,
     kernel: &'k Kernel,
     number: usize,
     inlined: &NodeSet,
-) -> Option<(&'k Nest, Along)> {
+) -> Option<(&'k Nest, ReaderLoops)> {
     let nest = kernel.nests().nth(number).filter(|nest| nest.storage.is_private())?;
     let stage = nest.item.stage()?;
     let later = || kernel.nests().skip(number + 1);
     let of_func = |other: &&Nest| other.item.stage().is_some_and(|of| of.func == stage.func);
     let node = space.dag.func_node(stage.func);
     if let Some(next) = later().find(of_func) {
-        return Some((next, at_itself(space, stage.func)));
+        return Some((next, own_loops(space, stage.func)));
     }
     let reader = later().find(|other| space.reads(other, inlined).0.contains(node))?;
-    Some((reader, along(space, reader, stage.func, inlined)?))
+    Some((reader, reader_loops(space, reader, stage.func, inlined)?))
 }
