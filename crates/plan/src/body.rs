@@ -55,7 +55,7 @@ pub use flatten::{Flat, Group, InlinedWork, Motion, OwnWork};
 pub use moves::{Elements, Memory, Moves, Place};
 pub use operations::Operations;
 pub use vectors::{VECTOR_BYTES, Vector};
-pub use walk::{Around, Axis, AxisId, AxisKind, Case, Linear, Walk};
+pub use walk::{Around, Axis, AxisId, AxisKind, Case, Cases, Linear, Walk};
 pub use warps::{Alike, Digit, Lanes, Run, WARP, quotient};
 
 /// The Funcs that are inlined into a stage, directly or through each other, in order.
@@ -147,7 +147,7 @@ pub struct Part<'p> {
     /// The iterations of the loops over the block around it.
     pub over: f64,
     /// Its axes and variables, and which threads are active.
-    pub walk: Walk,
+    pub walk: Box<Walk>,
     /// The same without the loops over the block, for what moves before them.
     pub before: Option<Box<Walk>>,
     /// What it reads, writes and computes at a point.
@@ -163,9 +163,9 @@ pub struct Part<'p> {
     /// How lanes share it, if they do.
     pub lanes: Option<SharedByLanes>,
     /// The arrays that it accesses. The first is its own.
-    pub arrays: SmallVec<[Place; 4]>,
+    pub arrays: Vec<Place>,
     /// Its accesses to memory: loads, then what it writes.
-    pub accesses: SmallVec<[Access; 8]>,
+    pub accesses: Vec<Access>,
 }
 
 /// Funcs in registers, in order.
@@ -184,7 +184,7 @@ pub enum What {
 #[derive(Debug)]
 pub struct SharedByLanes {
     /// The walk of all lanes, if those that compute their points are fewer.
-    everywhere: Option<Walk>,
+    everywhere: Option<Box<Walk>>,
     /// Whether it reads only registers, so that lanes compute it also at points that the block does not need.
     pub harmless: bool,
     /// Whether all lanes set their points to zero first, because some do not compute them.
@@ -330,7 +330,7 @@ impl<'p> Part<'p> {
 
     /// The walk of all lanes of a stage that lanes share.
     pub fn everywhere(&self) -> &Walk {
-        self.lanes.as_ref().and_then(|lanes| lanes.everywhere.as_ref()).unwrap_or(&self.walk)
+        self.lanes.as_ref().and_then(|lanes| lanes.everywhere.as_deref()).unwrap_or(&self.walk)
     }
 }
 
@@ -341,8 +341,8 @@ impl Body<'_> {
         let chosen: SmallVec<[i64; 4]> =
             block.iter().zip(blocks).filter(|(_, all)| **all > 1).map(|(at, _)| *at).collect();
         for part in &mut self.parts {
-            let everywhere = part.lanes.as_mut().and_then(|lanes| lanes.everywhere.as_mut());
-            let walks = [Some(&mut part.walk), part.before.as_deref_mut(), everywhere];
+            let everywhere = part.lanes.as_mut().and_then(|lanes| lanes.everywhere.as_deref_mut());
+            let walks = [Some(&mut *part.walk), part.before.as_deref_mut(), everywhere];
             for walk in walks.into_iter().flatten() {
                 let along = walk.around.axes.iter_mut().filter(|axis| axis.kind == AxisKind::Block);
                 along.zip(&chosen).for_each(|(axis, at)| (axis.start, axis.count) = (*at, 1));

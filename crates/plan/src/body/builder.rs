@@ -109,7 +109,7 @@ impl<'b, 'p> Builder<'b, 'p> {
         if self.plan.nests[id].stage().is_some_and(|stage| self.problem.is_idle(stage)) {
             return;
         }
-        let walk = Walk::new(self.around.clone(), footprint, self.threads(), &self.plan.lowest);
+        let walk = Box::new(Walk::new(self.around.clone(), footprint, self.threads(), &self.plan.lowest));
         match nest.item {
             Item::Input(input) => self.copy(input, walk, nest),
             Item::Stage(stage) => self.stage(stage, walk, nest, footprint),
@@ -122,7 +122,7 @@ impl<'b, 'p> Builder<'b, 'p> {
     }
 
     /// The copy of an input.
-    fn copy(&mut self, input: InputId, walk: Walk, nest: &'p Nest) {
+    fn copy(&mut self, input: InputId, walk: Box<Walk>, nest: &'p Nest) {
         let node = self.problem.dag().input_node(input);
         let bytes = self.problem.pipeline().inputs()[input].ty.bytes();
         let flat = Arc::new(Flat::copy(node, bytes, walk.vars.len()));
@@ -131,7 +131,7 @@ impl<'b, 'p> Builder<'b, 'p> {
     }
 
     /// A stage, after the Funcs that its nest holds in registers.
-    fn stage(&mut self, stage: StageRef, walk: Walk, nest: &'p Nest, footprint: &'p NestFootprint) {
+    fn stage(&mut self, stage: StageRef, walk: Box<Walk>, nest: &'p Nest, footprint: &'p NestFootprint) {
         let registers: Registers<'p> =
             nest.registers.iter().filter_map(|func| Some((*func, footprint.registers.get(func)?))).collect();
         if !registers.is_empty() {
@@ -142,7 +142,7 @@ impl<'b, 'p> Builder<'b, 'p> {
             None => walk,
             Some(lanes) => {
                 let (around, lowest) = (self.around.clone(), &self.plan.lowest);
-                let mut walk = Walk::of_warps(around, (footprint, lanes), self.threads(), lowest);
+                let mut walk = Box::new(Walk::of_warps(around, (footprint, lanes), self.threads(), lowest));
                 // Lanes without a point step aside where they would read beyond their registers.
                 let is_plain = |group: &Group| group.is_exact() && group.rows.iter().all(|row| row.den == 1);
                 walk.exact &= flat.loads.iter().all(is_plain);
@@ -160,12 +160,24 @@ impl<'b, 'p> Builder<'b, 'p> {
     }
 
     /// A stage in a nest that is not its own.
-    pub fn part_of_stage(&self, stage: StageRef, around: &'p Nest, walk: Walk, flat: Arc<Flat>) -> Part<'p> {
+    pub fn part_of_stage(
+        &self,
+        stage: StageRef,
+        around: &'p Nest,
+        walk: Box<Walk>,
+        flat: Arc<Flat>,
+    ) -> Part<'p> {
         let id = self.problem.stage_id(stage);
         self.part((What::Stage(id), self.problem.dag().stages()[id].node), around, walk, flat)
     }
 
-    fn part(&self, (what, node): (What, NodeId), around: &'p Nest, walk: Walk, flat: Arc<Flat>) -> Part<'p> {
+    fn part(
+        &self,
+        (what, node): (What, NodeId),
+        around: &'p Nest,
+        walk: Box<Walk>,
+        flat: Arc<Flat>,
+    ) -> Part<'p> {
         Part {
             what,
             node,
@@ -181,8 +193,8 @@ impl<'b, 'p> Builder<'b, 'p> {
             slices: 1,
             registers: Registers::new(),
             lanes: None,
-            arrays: SmallVec::new(),
-            accesses: SmallVec::new(),
+            arrays: Vec::new(),
+            accesses: Vec::new(),
         }
     }
 

@@ -34,7 +34,7 @@ impl<'p> Builder<'_, 'p> {
                 let domain = ranges.iter().map(|range| (range.min, range.extent, unrolled(range.extent)));
                 let lanes = footprint.lanes.is_some();
                 let stored = RegisterStage { own, number, domain: domain.collect(), rows, lanes };
-                let everywhere = threads.of_registers(&stored, lowest);
+                let everywhere = Box::new(threads.of_registers(&stored, lowest));
                 let flat = self.flat(stage, &everywhere);
                 let mut part = Part {
                     registers: registers.clone(),
@@ -43,7 +43,7 @@ impl<'p> Builder<'_, 'p> {
                 if lanes {
                     let harmless = self.is_harmless(&part.flat, registers);
                     let needed = (!harmless).then(|| part.walk.needed(&stored, lowest)).flatten();
-                    let everywhere = needed.map(|needed| std::mem::replace(&mut part.walk, needed));
+                    let everywhere = needed.map(|needed| std::mem::replace(&mut part.walk, Box::new(needed)));
                     let zeros = everywhere.is_some() && number == 0;
                     let taken = own.points_from_lanes();
                     part.lanes = Some(SharedByLanes { everywhere, harmless, zeros, taken });

@@ -85,7 +85,7 @@ pub struct Linear {
     /// At least 1.
     pub den: i64,
     /// The number of each axis, and the change of the sum per step.
-    pub steps: SmallVec<[(AxisId, i64); 6]>,
+    pub steps: SmallVec<[(AxisId, i64); 4]>,
 }
 
 impl Linear {
@@ -139,7 +139,7 @@ pub struct Around {
     /// Outermost first.
     pub axes: SmallVec<[Axis; 16]>,
     /// The symbols in footprints, as sums over axes.
-    symbols: SmallVec<[(Symbol, Steps); 8]>,
+    symbols: SmallVec<[(Symbol, Steps); 6]>,
 }
 
 impl Around {
@@ -224,13 +224,18 @@ pub struct Case {
     pub warps: f64,
 }
 
+/// The cases of a walk.
+pub type Cases = SmallVec<[Case; 2]>;
+
 /// The axes, variables and active threads of a nest.
+///
+/// The search makes one for each nest of each candidate and moves it several times, so its lists are short.
 #[derive(Clone, Debug)]
 pub struct Walk {
     /// Its axes, those around the nest first.
     pub around: Around,
     /// The variables of the stage: dimensions, then reduction variables.
-    pub vars: SmallVec<[Linear; 6]>,
+    pub vars: SmallVec<[Linear; 5]>,
     /// The number of values of each variable in one run of the nest.
     pub extents: SmallVec<[i64; 6]>,
     /// The smallest and the largest value of each variable in all runs.
@@ -243,9 +248,9 @@ pub struct Walk {
     /// Threads per block.
     pub threads: i64,
     /// Which threads are active, and where.
-    pub cases: SmallVec<[Case; 4]>,
+    pub cases: Cases,
     /// The tiles of threads along each dimension.
-    tiles: SmallVec<[Tiles; 4]>,
+    tiles: SmallVec<[Tiles; 3]>,
     /// Axes before this one are outside the nest.
     pub own_axes: usize,
     /// Whether the cases describe the active threads exactly.

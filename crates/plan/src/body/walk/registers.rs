@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use warploom_schedule::LoopKind;
 
-use crate::body::walk::{Around, Axis, AxisId, AxisKind, Case, Linear, Walk};
+use crate::body::walk::{Around, Axis, AxisId, AxisKind, Cases, Linear, Walk};
 use crate::footprint::{Footprint, NestFootprint, RegisterFootprint};
 use crate::reach::Reach;
 
@@ -108,7 +108,7 @@ impl Walk {
             let is_lane = |axis: AxisId| axes[axis as usize].kind == AxisKind::Lane;
             limits.iter().filter(|(axis, ..)| !is_lane(*axis)).copied().collect()
         };
-        let mut kept: SmallVec<[Case; 4]> = SmallVec::new();
+        let mut kept = Cases::new();
         for case in &self.cases {
             let rest = lanes(&case.limits, &self.around.axes);
             match kept

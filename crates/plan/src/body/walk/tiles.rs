@@ -5,7 +5,7 @@ use std::ops::Range;
 use smallvec::{SmallVec, smallvec};
 use warploom_schedule::LoopKind;
 
-use crate::body::walk::{AxisId, Case, Linear, RegisterStage, Shared, Walk};
+use crate::body::walk::{AxisId, Case, Cases, Linear, RegisterStage, Shared, Walk};
 use crate::reach::Reach;
 
 /// The tiles of threads along a dimension of a nest: numbered by thread, then by round.
@@ -68,8 +68,7 @@ impl Tiles {
 impl Walk {
     /// Makes the cases: all tiles that have points, of those with `needs` only some.
     pub(super) fn take_tiles(&mut self, needs: &[Needs]) {
-        let mut cases: SmallVec<[Case; 4]> =
-            smallvec![Case { limits: SmallVec::new(), active: 0.0, warps: 0.0 }];
+        let mut cases: Cases = smallvec![Case { limits: SmallVec::new(), active: 0.0, warps: 0.0 }];
         for (number, tiles) in self.tiles.iter().enumerate() {
             let whole: SmallVec<[Need; 3]> = smallvec![(None, 0..1, tiles.count)];
             let parts = needs.iter().find(|needs| needs.tiles == number).map_or(&whole, |needs| &needs.parts);
