@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io::Write;
 
 use clap::ValueEnum;
-use warploom::app::{App, Settings};
+use warploom::app::{App, Settings, Sizes, Subject};
 use warploom::check::{SEED, small_settings};
 use warploom::codegen::printer::Build;
 use warploom::interp::buffer::Buffer;
@@ -12,15 +12,14 @@ use warploom::interp::expected::{Closeness, Conditioning, Expected};
 use warploom::lang::Type;
 use warploom::lang::rounding::Rounding;
 use warploom::runtime::Gpu;
+use warploom::schedule_file::{build_program, problem};
 use warploom::tune::workload::{PERTURBED_RUNS, Workload};
 
-use crate::backend::{Builds, Kernels, build_program, open_gpu, problem, run_build};
+use crate::backend::{Builds, Kernels, open_gpu, run_build};
 use crate::error::Error;
 use crate::names::find_app;
-use crate::pipeline::Subject;
 use crate::report::{self, Format};
 use crate::show;
-use crate::sizes::Sizes;
 use crate::table::Table;
 
 /// Show the tolerance of each app's timing build, and how much of it is used
@@ -181,9 +180,9 @@ pub(crate) fn accuracy(apps: &[App], arguments: &Arguments, out: &mut dyn Write)
 fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Error> {
     let settings = small_settings(app).unwrap_or_else(|| Settings::defaults(app));
     let sizes = Sizes::of_app(app, &settings);
-    let failed =
-        |error| Error::Evaluation { app: app.name.clone(), sizes: sizes.to_string(), error: Box::new(error) };
-    let mut workload = workload(app, &settings)?;
+    let subject = Subject::new(app, settings)?;
+    let failed = |error| subject.failed(error);
+    let mut workload = subject.workload(|_| None, SEED)?;
     let program = gpu.map(|gpu| kernels.build(&mut workload, gpu.device())).transpose()?;
     let reference = workload.reference().map_err(failed)?;
     let run = |seed| workload.evaluation().perturbed(seed).run();
@@ -231,7 +230,7 @@ fn exact(app: &App, builds: Builds) -> Result<Vec<Buffer>, Error> {
 }
 
 fn workload(app: &App, settings: &Settings) -> Result<Workload, Error> {
-    Subject::new(app, settings.clone())?.workload(&[], SEED)
+    Ok(Subject::new(app, settings.clone())?.workload(|_| None, SEED)?)
 }
 
 impl Row {

@@ -6,17 +6,16 @@ use std::time::Instant;
 
 use clap::{Arg, ValueEnum};
 use warploom::Scheduled;
-use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::export::file_stem;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::Build;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Expected};
-use warploom::lang::brief::shown;
-use warploom::lang::{Pipeline, Realisation, files};
-use warploom::plan::{PlanError, Problem, Violation};
+use warploom::lang::files;
+use warploom::plan::Problem;
 use warploom::runtime::Gpu;
-use warploom::schedule::{Schedule, Written};
+use warploom::schedule::Schedule;
+use warploom::schedule_file::{problem, read_legal, unbuilt};
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::one_shot::OneShot;
@@ -279,7 +278,7 @@ impl Obtained {
             Obtained::Given(schedule) => Scheduled::new(problem, any_size, schedule, pitched),
             Obtained::Found(found) => Scheduled::found(problem, any_size, &found, pitched),
         };
-        built.map_err(|error| unbuilt(&pipeline, error))
+        Ok(built.map_err(|error| unbuilt(&pipeline, error))?)
     }
 }
 
@@ -288,54 +287,8 @@ pub(crate) fn no_schedule(what: &str) -> Error {
     Error::NoSchedule { what: what.to_owned() }
 }
 
-/// Lowers a schedule to kernels.
-pub(crate) fn build_program(problem: &Problem, schedule: &Schedule) -> Result<Program, Error> {
-    build(problem, schedule).map_err(|error| unbuilt(problem.pipeline(), error))
-}
-
-/// A pipeline at some sizes on a device.
-pub(crate) fn problem(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Result<Problem, Error> {
-    Problem::new(pipeline, request, device).map_err(|error| unbuilt(pipeline, error.into()))
-}
-
-/// The problem of the pipeline that a schedule describes.
-pub(crate) fn rewritten(problem: &Problem, schedule: &Schedule) -> Result<Problem, Error> {
-    let rewritten = problem.rewritten(&schedule.rewrites);
-    rewritten.map_err(|error| unbuilt(problem.pipeline(), PlanError::from(error).into()))
-}
-
-/// The error of an app whose kernels cannot be built.
-pub(crate) fn unbuilt(pipeline: &Pipeline, error: BuildError) -> Error {
-    Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) }
-}
-
 fn schedule_file(given: &Path, app: &str) -> PathBuf {
     if given.is_dir() { given.join(format!("{}.schedule", file_stem(app))) } else { given.to_path_buf() }
-}
-
-/// Reads a schedule with its places in a file.
-pub(crate) fn read_written(path: &Path, pipeline: &Pipeline) -> Result<Written, Error> {
-    let file = path.display().to_string();
-    let text = files::read_text(path)?;
-    Written::parse(&text, pipeline).map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
-}
-
-/// Reads a schedule from a file and checks it, so that violations show the lines of the file.
-pub(crate) fn read_legal(path: &Path, problem: &Problem) -> Result<Schedule, Error> {
-    legal(path, read_written(path, problem.pipeline())?, problem)
-}
-
-/// Checks a schedule that was read from a file.
-pub(crate) fn legal(path: &Path, written: Written, problem: &Problem) -> Result<Schedule, Error> {
-    let checked = rewritten(problem, &written.schedule)?.check(&written.schedule);
-    match checked {
-        Ok(_) => Ok(written.schedule),
-        Err(violations) => {
-            let violations = shown(&Violation::all_in(&written.spots, violations), "\n");
-            let (file, app) = (path.display().to_string(), problem.pipeline().name().to_owned());
-            Err(Error::Illegal { file, app, violations })
-        }
-    }
 }
 
 /// A [`Target`] on which pipelines can run.

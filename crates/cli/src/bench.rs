@@ -2,22 +2,21 @@
 
 use std::io::Write;
 
-use warploom::app::App;
+use warploom::app::{App, AppError, Sizes, Subject};
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::Build;
 use warploom::plan::Problem;
 use warploom::runtime::{Execute, Timing, TimingOptions};
+use warploom::schedule_file::problem;
 use warploom::target::Device;
 use warploom::tune::workload::PERTURBED_RUNS;
 
 use crate::any_size::AnySize;
-use crate::backend::{Builds, Kernels, no_schedule, open_gpu, problem};
+use crate::backend::{Builds, Kernels, no_schedule, open_gpu};
 use crate::choice::{Choice, Chosen};
 use crate::error::Error;
-use crate::pipeline::Subject;
 use crate::report::{self, Format};
 use crate::show;
-use crate::sizes::Sizes;
 use crate::table::Table;
 
 /// Time a pipeline on a GPU under a schedule
@@ -118,21 +117,10 @@ impl Arguments {
         let scheduled = obtained.build(problem, any_size.clone(), self.any_size.pitch)?;
         chosen.workload.pipeline = scheduled.problem().pipeline().clone();
         let request = any_size.as_ref().and_then(Problem::sizes).map(|sizes| &sizes.request);
-        let sizes = request.map(|request| request.sizes_of(&asked.pipeline, &asked.request)).transpose()?;
+        let sizes = request.map(|request| request.sizes_of(&asked.pipeline, &asked.request));
+        let sizes = sizes.transpose().map_err(AppError::from)?;
         Ok((scheduled.program().clone(), sizes.unwrap_or_default()))
     }
-}
-
-/// A lower bound on the run time of a pipeline, in microseconds, from its compulsory bytes and, if they are known, its
-/// operations.
-pub(crate) fn floor_us(subject: &Subject, device: &Device) -> f64 {
-    let memory_us = compulsory_bytes(subject) / (device.memory.dram_achieved_gbps * 1e3);
-    let operations = subject.app.operations_at(&subject.settings).unwrap_or(0.0);
-    memory_us.max(operations / (device.peak_fp32_tflops() * 1e6))
-}
-
-fn compulsory_bytes(subject: &Subject) -> f64 {
-    subject.app.compulsory_bytes(&subject.pipeline, &subject.shapes()) as f64
 }
 
 impl Report {
@@ -145,7 +133,7 @@ impl Report {
     ) -> Result<Report, Error> {
         let best = timing.best().ok_or_else(|| Error::NothingMeasured("no run was timed".to_owned()))?;
         let (min_us, median_us) = (best.min_us, best.median_us);
-        let floor_us = floor_us(subject, device);
+        let floor_us = subject.floor_us(device);
         Ok(Report {
             app: subject.name.clone(),
             sizes: subject.sizes.clone(),
@@ -153,7 +141,7 @@ impl Report {
             exact,
             min_us,
             median_us,
-            gigabytes_per_second: compulsory_bytes(subject) / (min_us * 1e3),
+            gigabytes_per_second: subject.compulsory_bytes() as f64 / (min_us * 1e3),
             floor_us,
             fraction_of_floor: floor_us / min_us,
             timing,

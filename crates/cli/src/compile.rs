@@ -9,20 +9,21 @@ use std::path::{Path, PathBuf};
 
 use clap::Arg;
 use report::{Report, kernels};
-use warploom::app::App;
+use warploom::app::{App, Subject};
 use warploom::cost::CostModel;
 use warploom::export::{ExportOptions, Package};
 use warploom::plan::Problem;
 use warploom::schedule::Schedule;
+use warploom::schedule_file::problem;
 use warploom::search::Options;
 use warploom::target::Device;
 
 use crate::any_size::{AnySize, Ranges, described};
-use crate::backend::{Kernels, Obtained, problem};
+use crate::backend::{Kernels, Obtained};
 use crate::emit::{self, Emit, Scheduled};
 use crate::error::Error;
 use crate::names::written;
-use crate::pipeline::{self, Which};
+use crate::pipeline::Which;
 use crate::report::{Declared as _, Format, json, text, verbatim};
 use crate::writable::{self, Output};
 use crate::{search, voice};
@@ -141,7 +142,7 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
 
 /// Writes a package with the kernels of a schedule. Returns the paths of its files.
 pub(crate) fn export(
-    asked: &pipeline::Subject,
+    asked: &Subject,
     device: &Device,
     schedule: &Schedule,
     folder: &Path,

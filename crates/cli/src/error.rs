@@ -6,7 +6,7 @@ use std::io;
 use std::panic::Location;
 
 use thiserror::Error;
-use warploom::codegen::build::BuildError;
+use warploom::app::AppError;
 use warploom::cost::WeightsError;
 use warploom::export::ExportError;
 use warploom::fuzz::CaseError;
@@ -14,9 +14,9 @@ use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
 use warploom::interp::picture::Loss;
-use warploom::lang::dynamic::SizeError;
 use warploom::lang::files::ReadError;
 use warploom::lang::{BoundsError, Fault, PipelineError, Type, Value, brief};
+use warploom::schedule_file::ScheduleFileError;
 use warploom::search::FixedError;
 use warploom::sim::SimError;
 use warploom::tensor::{DefineError, Errors as TensorErrors};
@@ -71,10 +71,14 @@ pub(crate) enum Error {
     Fraction { app: String, name: String, text: String },
     #[error("Param {name} of `{app}` cannot be `{text}`; give a number")]
     NoNumber { app: String, name: String, text: String },
-    #[error("Param {name} of `{app}` is {ty}, so it cannot be {}; give {}", show::exact(*.value), show::values_of(*.ty))]
-    ParamType { app: String, name: String, ty: Type, value: f64 },
     #[error("`{app}` has no value for its Param {name}; give one with --param {name}=VALUE")]
     NoDefault { app: String, name: String },
+    /// An app that cannot be built or run.
+    #[error(transparent)]
+    App(AppError),
+    /// A schedule in a file, or a pipeline without kernels under it.
+    #[error(transparent)]
+    ScheduleFile(ScheduleFileError),
     #[error("there is no file {file}; check its path")]
     NoFile { file: String },
     #[error("there is no folder {folder}; check its path")]
@@ -141,15 +145,6 @@ pub(crate) enum Error {
     TraceSize { what: String },
     #[error("`{app}` has an empty output `{output}`{sizes}; use larger sizes")]
     Empty { app: String, output: String, sizes: String },
-    #[error(
-        "the inputs and outputs of `{app}`{sizes} need {}, but only {} is free; use smaller sizes",
-        show::bytes(*.needed), show::bytes(*.free)
-    )]
-    Memory { app: String, sizes: String, needed: u64, free: u64 },
-    #[error("`{app}` cannot be built: {error}")]
-    Pipeline { app: String, error: PipelineError },
-    #[error("`{app}` cannot be run{sizes}: {error}")]
-    Evaluation { app: String, sizes: String, error: Box<EvalError> },
     #[error("{file} does not describe reference data: {problem}")]
     Golden { file: String, problem: GoldenError },
     /// An error in the content of a file, with the file's name.
@@ -230,12 +225,6 @@ pub(crate) enum Error {
     #[cfg(feature = "train")]
     #[error(transparent)]
     Train(#[from] warploom_training::train::TrainError),
-    #[error("{file} is not a schedule of this pipeline:\n{errors}")]
-    Schedule { file: String, errors: String },
-    #[error("`{app}` cannot be built: the schedule is illegal: {file}: {violations}")]
-    Illegal { file: String, app: String, violations: String },
-    #[error("`{app}` cannot be built: {error}")]
-    Build { app: String, error: Box<BuildError> },
     #[error("the simulator stopped: {0}")]
     Simulation(Box<SimError>),
     #[error("{0}")]
@@ -251,11 +240,6 @@ pub(crate) enum Error {
     SeveralDevices { devices: String },
     #[error("`{text}` is not a range of a size; write NAME=SMALLEST..LARGEST, as in --dynamic W=64..8192")]
     SizeRange { text: String },
-    #[error("`{app}` has no size `{name}` that a run could give; it has {known}")]
-    NoSizeNamed { app: String, name: String, known: String },
-    /// Sizes that cannot be given at each run.
-    #[error(transparent)]
-    Dynamic(#[from] SizeError),
     #[error("--device lists {device} twice; list each device once")]
     RepeatedDevice { device: String },
     /// A package that could not be made.
@@ -395,14 +379,12 @@ impl Error {
     pub(crate) fn kind(&self) -> Kind {
         use Error as E;
         match self {
-            E::Pipeline { .. } | E::NoDefault { .. } | E::TwoApps { .. } | E::BrokenApps { .. } => {
-                Kind::Pipeline
-            }
-            E::Schedule { .. } | E::Illegal { .. } | E::Build { .. } | E::Fixed { .. } => Kind::Pipeline,
+            E::App(AppError::Pipeline { .. }) | E::NoDefault { .. } | E::ScheduleFile(_) => Kind::Pipeline,
+            E::TwoApps { .. } | E::BrokenApps { .. } | E::Fixed { .. } => Kind::Pipeline,
             E::RefusedCases { .. } | E::Tensor(_) => Kind::Pipeline,
             E::PipelineFile { error, .. } if !is_malformed(error) => Kind::Pipeline,
             E::Request { error, .. } if !is_usage(error) => Kind::Pipeline,
-            E::Evaluation { error, .. } => evaluation_kind(error),
+            E::App(AppError::Evaluation { error, .. }) => evaluation_kind(error),
             E::Verification { .. } | E::Inexact { .. } | E::Suite { .. } => Kind::Verification,
             E::Simulation(error) if matches!(**error, SimError::TooLarge { .. }) => Kind::Usage,
             E::Simulation(_) => Kind::Internal,
@@ -481,6 +463,25 @@ fn evaluation_kind(error: &EvalError) -> Kind {
         EvalError::Memory { .. } => Kind::Usage,
         EvalError::Outside { .. } => Kind::Internal,
         _ => Kind::Pipeline,
+    }
+}
+
+impl From<AppError> for Error {
+    fn from(error: AppError) -> Error {
+        match error {
+            AppError::NoValue { app, name } => Error::NoDefault { app, name },
+            AppError::Buffer(error) => Error::Buffer(error),
+            error => Error::App(error),
+        }
+    }
+}
+
+impl From<ScheduleFileError> for Error {
+    fn from(error: ScheduleFileError) -> Error {
+        match error {
+            ScheduleFileError::Read(error) => error.into(),
+            error => Error::ScheduleFile(error),
+        }
     }
 }
 

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 use against::Against;
 use clap::Arg;
-use warploom::app::App;
+use warploom::app::{App, Sizes, Subject};
 use warploom::cost::CostModel;
 use warploom::plan::Problem;
 use warploom::schedule::{Change, Schedule};
+use warploom::schedule_file::{problem, rewritten, unbuilt};
 use warploom::target::Device;
 use warploom::tune::explain::{Explanation, microseconds};
 
 use crate::any_size::{Dynamic, Ranges};
-use crate::backend::{self, Kernels, Obtained, Source, problem, rewritten, unbuilt};
+use crate::backend::{self, Kernels, Obtained, Source};
 use crate::error::Error;
-use crate::pipeline::{Subject, Which};
+use crate::pipeline::Which;
 use crate::report::{self, Format};
-use crate::sizes::Sizes;
 use crate::writable::{Output, write};
 use crate::{show, voice};
 

@@ -1,6 +1,6 @@
 //! Reads inputs from files and derives sizes from them.
 
-use warploom::app::{App, Settings};
+use warploom::app::{App, Settings, Subject};
 use warploom::interp::buffer::Buffer;
 use warploom::interp::picture;
 use warploom::lang::{Pipeline, Type};
@@ -10,7 +10,6 @@ use crate::error::Error;
 use crate::folder::placed;
 use crate::layout::Layout;
 use crate::names::{Kind, unknown};
-use crate::pipeline::Subject;
 use crate::settings::change;
 use crate::show;
 
@@ -22,6 +21,11 @@ pub(crate) struct Given {
     pub(crate) file: String,
     /// The content, converted to the input's type.
     pub(crate) buffer: Buffer,
+}
+
+/// The content of the file of an input, if it has one.
+pub(crate) fn given(all: &[Given], name: &str) -> Option<Buffer> {
+    all.iter().find(|given| given.name == name).map(|given| given.buffer.clone())
 }
 
 /// Splits each `[NAME=]FILE`. A file without a name is assigned to the first name that is still

@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use clap::Subcommand;
 use summary::{Count, Summary};
-use warploom::app::App;
+use warploom::app::{App, Subject, Tunable};
 use warploom::cost::Analytic;
 use warploom::plan::Problem;
 use warploom::records;
 use warploom::schedule::Written;
+use warploom::schedule_file::{legal, problem, read_written};
 use warploom::search::Options;
 use warploom::tune::landscape::{Definition, Landscape, LandscapeError, Limits, Recorded, record};
 use warploom::tune::tuning::{Ended, Event};
 
-use crate::backend::{legal, problem, read_written};
 use crate::error::{Error, Kind};
-use crate::pipeline::{Subject, Which};
+use crate::pipeline::Which;
 use crate::report::{self, Format};
 use crate::search::duration;
-use crate::tune::{Measuring, Progress, RECORDS, Tunable, kind, stop_on_interrupt, why_nothing};
+use crate::tune::{Measuring, Progress, RECORDS, kind, stop_on_interrupt, why_nothing};
 use crate::writable::Output;
 
 /// Record the times of all points of a small space, for comparing strategies without a GPU

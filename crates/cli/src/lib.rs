@@ -51,7 +51,6 @@ mod inputs;
 mod landscape;
 mod layout;
 mod manual;
-mod memory;
 mod model;
 mod names;
 mod page;
@@ -64,7 +63,6 @@ mod search;
 mod settings;
 mod show;
 mod sim;
-mod sizes;
 mod suite;
 mod table;
 #[cfg(feature = "train")]

@@ -11,12 +11,12 @@ use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::CostModel;
 use warploom::plan::{Problem, Violation};
 use warploom::runtime::compiler::Arch;
+use warploom::schedule_file::{read_written, unbuilt};
 use warploom::search::{Event, Fixed, FixedError, Options, Refusal, Statistics, StopReason};
 use warploom::target::Device;
 use warploom::tune::cache::compile_program;
 use warploom::tune::one_shot::{OneShot, one_shot_without_spills};
 
-use crate::backend::{read_written, unbuilt};
 use crate::error::Error;
 use crate::progress::{Progress, Unit};
 use crate::table::Table;

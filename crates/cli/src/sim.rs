@@ -9,7 +9,7 @@ use crate::backend::{self, Kernels, no_schedule};
 use crate::choice::Choice;
 use crate::error::Error;
 use crate::report::{self, Format};
-use crate::sizes::Sizes;
+use warploom::app::Sizes;
 
 /// Run a pipeline's kernels in the simulator and compare them with the reference evaluator
 #[derive(Debug, clap::Args)]

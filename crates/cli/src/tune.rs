@@ -7,14 +7,13 @@ mod measuring;
 mod progress;
 mod report;
 mod strategy;
-mod subject;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Arg;
-use warploom::app::App;
+use warploom::app::{App, Subject, Tunable};
 #[cfg(feature = "train")]
 use warploom::codegen::export::file_stem;
 use warploom::cost::{Analytic, CostModel, Network, Weights};
@@ -32,7 +31,7 @@ use crate::compile::export;
 use crate::error::{Error, Kind};
 use crate::landscape::landscape_kind;
 use crate::model::{built_in, read};
-use crate::pipeline::{Subject, Which};
+use crate::pipeline::Which;
 use crate::report::Format;
 use crate::search::duration;
 use crate::writable::{self, Output};
@@ -44,7 +43,6 @@ pub(crate) use measuring::Measuring;
 pub(crate) use progress::Progress;
 pub(crate) use report::{TrialReport, basis_of, range_of, trial_table, why_nothing};
 pub(crate) use strategy::Spaces;
-pub(crate) use subject::Tunable;
 
 use strategy::{Exploration, Exploring};
 

@@ -17,7 +17,7 @@ use crate::names::{Kind, find_app, find_setting, written};
 use crate::pipeline::file::app_with;
 use crate::pipeline::is_file;
 use crate::report::{self, Declared as _, Format};
-use crate::settings::{build, set_structure_value};
+use crate::settings::set_structure_value;
 use crate::show;
 use crate::table::{Align, Columns};
 
@@ -212,7 +212,7 @@ impl<'a> Case<'a> {
 
     /// Runs the app. Errors of the app become part of the result.
     fn check(&self, target: &Ready<'_>) -> Checked {
-        let pipeline = build(self.app, &self.settings);
+        let pipeline = self.app.built(&self.settings);
         let outcome =
             pipeline.map_err(|error| error.to_string()).and_then(|pipeline| self.run(&pipeline, target));
         let (outputs, seconds, error) = match outcome {

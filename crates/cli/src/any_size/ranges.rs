@@ -8,9 +8,9 @@ use warploom::cost::CostModel;
 use warploom::lang::dynamic::SizeRange;
 use warploom::plan::Problem;
 use warploom::schedule::Schedule;
+use warploom::schedule_file::problem;
 use warploom::target::program;
 
-use crate::backend::problem;
 use crate::error::Error;
 use crate::explain::explanation;
 use crate::show;

@@ -12,8 +12,8 @@ use warploom::tune::explain::{Explanation, Idle, KernelExplanation};
 use crate::any_size::Ranges;
 use crate::search;
 use crate::show;
-use crate::sizes::Sizes;
 use crate::table::{Table, dash};
+use warploom::app::Sizes;
 
 report! {
     pub(crate) struct Report = "warploom.compile/2" {

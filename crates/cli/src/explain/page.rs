@@ -7,6 +7,7 @@ use warploom::codegen::printer::{Build, LineOrigin, Listing, PRINTER};
 use warploom::lang::{FuncId, Id};
 use warploom::plan::{Plan, Problem};
 use warploom::schedule::{Item, Schedule, Source};
+use warploom::schedule_file::build_program;
 use warploom::target::Device;
 use warploom::tune::explain::{KernelExplanation, Line, Traffic, amount, microseconds};
 use warploom_report::Fact;
@@ -14,7 +15,6 @@ use warploom_report::explained::{
     self as view, Graph, GraphNode, KernelView, NestLine, Part, Role, SourceLine,
 };
 
-use crate::backend::build_program;
 use crate::error::Error;
 use crate::explain::against::{Against, differs, sentence};
 use crate::explain::{Explained, predicted};

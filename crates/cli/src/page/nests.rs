@@ -1,23 +1,21 @@
 //! Loop nests of schedules, for the page.
 
-use warploom::app::{App, Settings};
+use warploom::app::{App, Settings, Sizes, Subject};
 use warploom::cost::CostModel;
 use warploom::lang::{Pipeline, Realisation};
 use warploom::model_for;
 use warploom::schedule::Schedule;
+use warploom::schedule_file::problem;
 use warploom::target::Device;
 use warploom::tune::explain::Explanation;
 use warploom::tune::one_shot::predicted_us;
 
-use crate::backend::problem;
 use crate::device;
 use crate::error::Error;
 use crate::explain::{explanation, listing};
 use crate::names::find_app;
-use crate::pipeline::Subject;
 use crate::report::Format;
 use crate::settings::set_sizes;
-use crate::sizes::Sizes;
 
 /// Explains schedules for the devices that source files name.
 pub(super) struct Nests {

@@ -1,6 +1,6 @@
 //! Tuning problems of a records database as sections of the page.
 
-use warploom::app::{App, Settings};
+use warploom::app::{App, Settings, Subject};
 use warploom::lang::Pipeline;
 use warploom::schedule::{Change, Schedule};
 use warploom::tune::records::{FinishedIteration, Problem, Records, Trial};
@@ -10,10 +10,8 @@ use warploom_report::{self as page, Fact, Iteration, Kernel, Listing, RunnerUp, 
 use super::days;
 use super::nests::{Explained, Nests, Wanted, without};
 use super::source::{Source, Tried};
-use crate::bench::floor_us;
 use crate::error::Error;
 use crate::names::find_app;
-use crate::pipeline::Subject;
 use crate::show;
 use crate::tune::trial_table;
 
@@ -113,7 +111,7 @@ fn floor_of(
         Subject::new(&app, Settings::defaults(&app)).ok()
     };
     let subject = app_of(apps, pipeline, problem).or_else(file)?;
-    Some(floor_us(&subject, nests.device(device)?))
+    Some(subject.floor_us(nests.device(device)?))
 }
 
 /// The app of a problem, at the sizes that give the problem's boxes.

@@ -1,11 +1,11 @@
 //! Pipelines from files.
 
-use warploom::app::{App, Settings};
+use warploom::app::{App, Settings, Subject};
 use warploom::fuzz::{Case, CaseError};
 use warploom::lang::files;
 use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, infer};
 
-use super::{Purpose, Subject, Values, is_tensor, tensor};
+use super::{Purpose, Values, fill, is_tensor, tensor};
 use crate::error::Error;
 use crate::inputs::{self, Given};
 
@@ -24,7 +24,7 @@ pub(super) fn realise(
         let (name, value) = param(&pipeline, item)?;
         request = request.param(name, value);
     }
-    let unset = Subject::fill(&pipeline, &mut request, purpose);
+    let unset = fill(&pipeline, &mut request, purpose);
     let names: Vec<&str> = pipeline.inputs().values().map(|input| input.name.as_str()).collect();
     let app = App::of_pipeline(&pipeline, &request);
     let given = inputs::read(&app, &Settings::defaults(&app), &pipeline, &names, inputs)?;

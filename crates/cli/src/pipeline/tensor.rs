@@ -1,6 +1,6 @@
 //! Definitions in the notation of Tensor Comprehensions.
 
-use warploom::app::{App, Settings};
+use warploom::app::{App, AppError, Settings, Subject};
 use warploom::interp::buffer::Buffer;
 use warploom::lang::ir::InputDecl;
 use warploom::lang::{Pipeline, Region, files, infer};
@@ -8,7 +8,7 @@ use warploom::tensor::ast::Dim;
 use warploom::tensor::{self, Definition};
 
 use super::file::{param, refused};
-use super::{Purpose, Subject, Values};
+use super::{Purpose, Values, fill};
 use crate::channels;
 use crate::error::Error;
 use crate::inputs::{self, Given};
@@ -77,7 +77,7 @@ fn requested(definition: &Definition, values: &Values) -> Result<Sizes, Error> {
         let (name, size) = size.ok_or(Error::TensorSize { text: item.to_owned(), example })?;
         if !known.contains(&name) {
             let (app, known) = (definition.name().to_owned(), known.join(", "));
-            return Err(Error::NoSizeNamed { app, name: name.to_owned(), known });
+            return Err(AppError::NoSize { app, name: name.to_owned(), known }.into());
         }
         if sizes.iter().any(|(given, _)| given == name) {
             return Err(Error::Repeated { kind: Kind::Size.noun(), name: name.to_owned() });
@@ -166,7 +166,7 @@ fn app(
         let (name, value) = param(&pipeline, item)?;
         request = request.param(name, value);
     }
-    let unset = Subject::fill(&pipeline, &mut request, purpose);
+    let unset = fill(&pipeline, &mut request, purpose);
     infer(&pipeline, &request).map_err(|error| refused(file, &pipeline, error))?;
     Ok((App::of_definition(definition, &at, &pipeline, &request), unset))
 }

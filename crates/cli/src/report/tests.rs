@@ -17,7 +17,7 @@ use warploom::tune::records::ProblemId;
 use warploom::tune::tuning::{Progress, Tally};
 
 use super::Declared;
-use crate::sizes::{Size, Sizes};
+use warploom::app::{Size, Sizes};
 
 const HEAD: &str = "| field | type | unit | meaning |\n| --- | --- | --- | --- |\n";
 

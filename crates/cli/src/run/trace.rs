@@ -9,12 +9,13 @@ use warploom::codegen::points::{Held, Points, Source as Of};
 use warploom::interp::buffer::Buffer;
 use warploom::lang::{Id, Pipeline, Region, Value, dispatch, ir};
 use warploom::plan::{Planned, Problem};
+use warploom::schedule_file::{problem, unbuilt};
 use warploom::target::Device;
 use warploom::tune::workload::Workload;
 use warploom_report::{Fact, Picture, PictureKind, Step, TouchKind, Trace, TraceKernel};
 
 use super::recorder::{Canvas, Grain, MOST_BYTES, Recorder, Recording};
-use crate::backend::{self, Backend, Done, Source, Target};
+use crate::backend::{Backend, Done, Source, Target};
 use crate::error::{Error, RunError};
 use crate::names::written;
 use crate::progress::{Progress, Unit};
@@ -55,14 +56,15 @@ impl<'a> Page<'a> {
     /// Runs a pipeline in the simulator and writes the page; `what` is the app at its sizes.
     pub(super) fn run(&self, mut workload: Workload, what: &str) -> Result<(Done, Written), RunError> {
         let start = Instant::now();
-        let problem = backend::problem(&workload.pipeline, &workload.realisation(), &self.device)?;
+        let problem =
+            problem(&workload.pipeline, &workload.realisation(), &self.device).map_err(Error::from)?;
         check_size(&problem, what)?;
         let source = self.target.kernels.schedule.clone().unwrap_or(Source::Search(0));
         let obtained = self.target.kernels.obtain_from(&source, &problem, None)?;
         let planned = problem.planned(obtained.schedule().clone()).map_err(BuildError::from);
         let built = planned.and_then(|planned| Ok((build_with_points(&planned)?, planned)));
         let ((program, points), planned) =
-            built.map_err(|error| backend::unbuilt(problem.pipeline(), error))?;
+            built.map_err(|error| Error::from(unbuilt(problem.pipeline(), error)))?;
         let Planned { problem, schedule, .. } = planned;
         workload.pipeline = problem.pipeline().clone();
 

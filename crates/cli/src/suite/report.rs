@@ -14,8 +14,8 @@ use crate::date;
 use crate::error::Error;
 use crate::report::{self, Declared as _, Format};
 use crate::show;
-use crate::sizes::Sizes;
 use crate::table::Table;
+use warploom::app::Sizes;
 
 pub(crate) const SCHEMA: &str = Report::NAME;
 

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use warploom::app::{App, Settings};
+use warploom::app::{App, Settings, Subject, Tunable};
 use warploom::check::small_settings;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::{Build, PRINTER};
 use warploom::cost::CostModel;
 use warploom::records;
+use warploom::schedule_file::{ScheduleFileError, problem, read_legal};
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::autotune::AutotuneOptions;
@@ -22,11 +23,9 @@ use warploom::tune::worker::{Bench, OpenBench};
 
 use super::timed::Timed;
 use super::{Arguments, Mode, Set, Sizes};
-use crate::backend::{problem, read_legal};
 use crate::error::Error;
-use crate::pipeline;
 use crate::progress::Progress;
-use crate::tune::{Start, Tunable, autotuned, basis_of, kind, range_of, stop_on_interrupt, why_nothing};
+use crate::tune::{Start, autotuned, basis_of, kind, range_of, stop_on_interrupt, why_nothing};
 
 /// Everything that the apps of one run share.
 pub(super) struct Runner<'a> {
@@ -65,7 +64,7 @@ impl<'a> Runner<'a> {
         app: &App,
         stem: &str,
         progress: &Progress,
-    ) -> Result<Option<(pipeline::Subject, Timed)>, Error> {
+    ) -> Result<Option<(Subject, Timed)>, Error> {
         progress.set_message(app.name.clone());
         let Runner { arguments, bench, records, start, stop } = self;
         bench.with(|bench| arguments.one((app, stem), bench, records, start, stop, progress))
@@ -86,12 +85,12 @@ enum Found {
 
 impl Arguments {
     /// An app at the sizes to run it at.
-    pub(super) fn asked(&self, app: &App) -> Result<pipeline::Subject, Error> {
+    pub(super) fn asked(&self, app: &App) -> Result<Subject, Error> {
         let settings = match self.sizes {
             Sizes::Default => Settings::defaults(app),
             Sizes::Small => small_settings(app).unwrap_or_else(|| Settings::defaults(app)),
         };
-        pipeline::Subject::new(app, settings)
+        Ok(Subject::new(app, settings)?)
     }
 
     /// The options of searches.
@@ -109,7 +108,7 @@ impl Arguments {
         start: &Start,
         stop: &AtomicBool,
         progress: &Progress,
-    ) -> Result<Option<(pipeline::Subject, Timed)>, Error> {
+    ) -> Result<Option<(Subject, Timed)>, Error> {
         let asked = self.asked(app)?;
         let tunable = Tunable::new(&asked, bench.device, self.seed)?;
         let started = Instant::now();
@@ -160,7 +159,7 @@ impl Arguments {
     /// Finds a schedule in the chosen mode.
     fn find(
         &self,
-        (asked, stem): (&pipeline::Subject, &str),
+        (asked, stem): (&Subject, &str),
         task: &Task<'_>,
         bench: &mut Bench<'_>,
         records: &mut Records,
@@ -174,8 +173,8 @@ impl Arguments {
                 return match read_legal(&file, &problem) {
                     Ok(schedule) => Ok(Found::Schedule((schedule, Origin::Given, None))),
                     // The other apps may have better ones.
-                    Err(error @ Error::Illegal { .. }) => Ok(Found::Nothing(error.to_string())),
-                    Err(error) => Err(error),
+                    Err(error @ ScheduleFileError::Illegal { .. }) => Ok(Found::Nothing(error.to_string())),
+                    Err(error) => Err(error.into()),
                 };
             }
             Mode::Default => {

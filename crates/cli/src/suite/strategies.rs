@@ -6,7 +6,7 @@ mod served;
 use std::io::Write;
 use std::path::PathBuf;
 
-use warploom::app::App;
+use warploom::app::{App, Subject, Tunable};
 use warploom::strategy::Error as StrategyError;
 use warploom::tune::compare::Curve;
 use warploom::tune::explore::{self, ExploreOptions, MODEL};
@@ -19,9 +19,8 @@ use super::runner::{Runner, lost};
 use super::{Arguments, Set, operators};
 use crate::date;
 use crate::error::{Error, Kind};
-use crate::pipeline::Subject;
 use crate::progress::{Progress, Unit};
-use crate::tune::{Spaces, Tunable};
+use crate::tune::Spaces;
 use report::Report;
 
 pub(crate) use report::{Report as Results, SCHEMA, notes};

@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use warploom::app::Subject;
 use warploom::cost::{Basis, Range};
 use warploom::lang::{Pipeline, Type};
 use warploom::target::Device;
 use warploom::tune::sample::{KernelUse, Status};
 use warploom::tune::tuning::Tuned;
 
-use crate::bench::floor_us;
 use crate::error::Error;
-use crate::pipeline::Subject;
 use crate::report::{self, Declared};
 use crate::show;
 use crate::writable::{make_folder, write};
@@ -75,7 +74,7 @@ impl Timed {
             predicted_us: None,
             predicted_us_low: None,
             predicted_us_high: None,
-            floor_us: Some(floor_us(asked, device)),
+            floor_us: Some(asked.floor_us(device)),
             kernels: 0,
             registers: None,
             spilled_bytes: 0,

@@ -6,6 +6,7 @@ use std::path::Path;
 use warploom::cost::{Basis, CostModel, Range};
 use warploom::records::shown;
 use warploom::schedule::Schedule;
+use warploom::schedule_file::problem;
 use warploom::target::Device;
 use warploom::tune::one_shot::basis;
 use warploom::tune::records::Trial;
@@ -14,13 +15,11 @@ use warploom::tune::tuning::{Ended, Progress, Tuned};
 
 use super::progress::SCHEMA;
 use super::strategy::Exploration;
-use crate::backend::problem;
 use crate::error::Error;
-use crate::pipeline::Subject;
 use crate::report::{self, Format};
 use crate::show;
-use crate::sizes::Sizes;
 use crate::table::{Table, dash};
+use warploom::app::{Sizes, Subject};
 
 /// Why a run that tried so many schedules or points has no result.
 pub(crate) fn why_nothing(ended: &Ended, tried: usize, thing: &str, name: &str) -> String {

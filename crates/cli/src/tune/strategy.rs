@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
+use warploom::app::Subject;
 use warploom::lang::Pipeline;
 use warploom::schedule::Schedule;
+use warploom::schedule_file::{problem, read_legal, read_written};
 use warploom::search::points::Open;
 use warploom::target::Device;
 use warploom::tune::explore::{self, ExploreOptions, Explored};
 use warploom::tune::tuning::Tally;
 
-use crate::backend::{problem, read_legal, read_written};
 use crate::error::{Error, Kind};
-use crate::pipeline::Subject;
 use crate::show;
 
 /// The strategy that chooses what is measured, and where it may look.
@@ -88,7 +88,7 @@ impl Spaces {
             return Ok(());
         }
         let problem = problem(&asked.pipeline, &asked.request, device)?;
-        self.template.iter().try_for_each(|file| read_legal(file, &problem).map(drop))
+        Ok(self.template.iter().try_for_each(|file| read_legal(file, &problem).map(drop))?)
     }
 
     /// The part of the options that says where to look.

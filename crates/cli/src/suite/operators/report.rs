@@ -15,10 +15,10 @@ use crate::date;
 use crate::error::Error;
 use crate::report::{self, Declared as _, Format};
 use crate::show;
-use crate::sizes::Sizes;
 use crate::suite::anchors::{LibraryTime, LibraryTimes};
 use crate::suite::timed::{self, Timed, times, us, verdict, write_results};
 use crate::table::{Table, dash};
+use warploom::app::Sizes;
 
 const SCHEMA: &str = Report::NAME;
 

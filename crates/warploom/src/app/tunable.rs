@@ -4,28 +4,32 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use warploom::check;
-use warploom::cost::CostModel;
-use warploom::search::Options;
-use warploom::target::Device;
-use warploom::tune::measure::{Check, Subject};
-use warploom::tune::tuning::Task;
+use warploom_cost::CostModel;
+use warploom_search::Options;
+use warploom_target::Device;
+use warploom_tune::measure::{self, Check};
+use warploom_tune::tuning::Task;
 
-use crate::error::Error;
-use crate::pipeline;
+use super::{AppError, Subject};
+use crate::check;
 
 /// A pipeline with data, and a smaller version with known reference outputs.
-pub(crate) struct Tunable {
-    pub(crate) subject: Arc<Subject>,
-    pub(crate) small: Option<Arc<Check>>,
+pub struct Tunable {
+    /// The pipeline and its inputs.
+    pub subject: Arc<measure::Subject>,
+    /// The smaller version; `None` if there is none.
+    pub small: Option<Arc<Check>>,
     /// The tolerance that the app states; `None` if it is derived from the pipeline.
-    pub(crate) tolerance: Option<f64>,
+    pub tolerance: Option<f64>,
 }
 
 impl Tunable {
     /// A pipeline with its generated inputs.
-    pub(crate) fn new(asked: &pipeline::Subject, device: &Device, seed: u64) -> Result<Tunable, Error> {
-        let subject = Subject::of(&asked.workload(&[], seed)?)?;
+    ///
+    /// # Errors
+    /// If the inputs do not fit in memory, or cannot be generated.
+    pub fn new(asked: &Subject, device: &Device, seed: u64) -> Result<Tunable, AppError> {
+        let subject = measure::Subject::of(&asked.workload(|_| None, seed)?)?;
         let small = match asked.app.sizes.is_empty() {
             true => None,
             false => check::of_app(&asked.app, &asked.pipeline),
@@ -36,7 +40,7 @@ impl Tunable {
     }
 
     /// The task of tuning it.
-    pub(crate) fn task<'t>(
+    pub fn task<'t>(
         &self,
         model: &'t dyn CostModel,
         search: Options,

@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use warploom::app::{App, Settings, Shapes};
-use warploom::lang::{Pipeline, Range, Realisation, Region};
+use warploom_lang::{Pipeline, Range, Realisation, Region};
 
+use super::{App, Settings, Shapes};
 use crate::show;
 
 /// Sizes by name, in the order in which the app or pipeline declares them.
 /// [`Display`](fmt::Display) is ` at W=640, H=480`, or nothing if there are none.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Sizes(Vec<(String, Size)>);
+pub struct Sizes(Vec<(String, Size)>);
 
+/// One of the [`Sizes`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Size {
+pub enum Size {
     /// A size of an app.
     Points(i64),
     /// The box of an input or output.
@@ -24,20 +25,21 @@ pub(crate) enum Size {
 }
 
 impl Sizes {
-    pub(crate) fn of_app(app: &App, settings: &Settings) -> Sizes {
+    /// The sizes of an app with some settings.
+    pub fn of_app(app: &App, settings: &Settings) -> Sizes {
         let size = |name: &str| (name.to_owned(), Size::Points(settings.int(name)));
         Sizes(app.sizes.iter().map(|setting| size(&setting.name)).collect())
     }
 
     /// The boxes of a pipeline's inputs and outputs, except single points.
-    pub(crate) fn of_boxes(pipeline: &Pipeline, request: &Realisation) -> Sizes {
+    pub fn of_boxes(pipeline: &Pipeline, request: &Realisation) -> Sizes {
         let Shapes { inputs, outputs } = Shapes::of_request(pipeline, request);
         let boxes = inputs.into_iter().chain(outputs).filter(|(_, region)| region.dimensions() > 0);
         Sizes(boxes.map(|(name, region)| (name, Size::Box(region))).collect())
     }
 
     /// As `--size` takes them: `W=640,H=480`, or `input=640x480,output=1:638x1:478`; `None` if there are none.
-    pub(crate) fn as_argument(&self) -> Option<String> {
+    pub fn as_argument(&self) -> Option<String> {
         let range = |range: &Range| match range.min {
             0 => range.extent.to_string(),
             min => format!("{min}:{}", range.extent),
