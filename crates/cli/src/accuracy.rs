@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::names::find_app;
 use crate::report::{self, Format};
 use crate::show;
-use crate::table::Table;
+use crate::table::{PlainText as _, Table};
 
 /// Show the tolerance of each app's timing build, and how much of it is used
 #[derive(Debug, clap::Args)]

@@ -14,7 +14,7 @@ use crate::pipeline::is_file;
 use crate::report::{self, Declared as _, Format};
 use crate::settings::set_structure;
 use crate::show;
-use crate::table::Table;
+use crate::table::{PlainText as _, Table};
 use crate::writable::{Output, write};
 
 /// List the apps with their inputs, outputs, sizes and parameters, or export one

@@ -17,7 +17,7 @@ use crate::choice::{Choice, Chosen};
 use crate::error::Error;
 use crate::report::{self, Format};
 use crate::show;
-use crate::table::Table;
+use crate::table::{PlainText as _, Table};
 
 /// Time a pipeline on a GPU under a schedule
 #[derive(Debug, clap::Args)]

@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use warploom::app::App;
-use warploom_report::{self as page, Fact, Page, Section};
+use warploom_report::{Fact, Page, Section};
 
 use crate::date;
 use crate::error::Error;
@@ -166,14 +166,13 @@ fn facts_of(file: &str, [date, device, command]: [&String; 3], versions: &[Strin
 }
 
 /// The table of source files.
-fn table_of(sources: &[Source]) -> page::Table {
+fn table_of(sources: &[Source]) -> Table {
     Table::of(sources)
         .left("file", |source| source.file.clone())
         .left("holds", |source| source.content.summary())
         .left("device", |source| distinct(source.devices()).join(", "))
         .left("measured", |source| days(&distinct(source.dates())))
         .done()
-        .on_page()
 }
 
 /// Sorted, without duplicates.

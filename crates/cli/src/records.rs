@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::folder::files_of;
 use crate::report::{self, Format};
 use crate::show;
-use crate::table::{Table, dash};
+use crate::table::{PlainText as _, Table, dash};
 use crate::tune::TrialReport;
 use crate::writable::{Output, unwritable};
 

@@ -21,7 +21,7 @@ use crate::inputs::{self, Given};
 use crate::names::{Kind, written};
 use crate::report::{self, Format};
 use crate::show;
-use crate::table::{Table, dash};
+use crate::table::{PlainText as _, Table, dash};
 use crate::writable;
 
 /// Run a pipeline; write or summarise its outputs

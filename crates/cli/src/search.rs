@@ -19,7 +19,7 @@ use warploom::tune::one_shot::{OneShot, one_shot_without_spills};
 
 use crate::error::Error;
 use crate::progress::{Progress, Unit};
-use crate::table::Table;
+use crate::table::{PlainText as _, Table};
 use crate::voice;
 
 /// How to search for a schedule where none is given.

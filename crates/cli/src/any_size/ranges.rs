@@ -14,7 +14,7 @@ use warploom::target::program;
 use crate::error::Error;
 use crate::explain::explanation;
 use crate::show;
-use crate::table::{Table, dash};
+use crate::table::{PlainText as _, Table, dash};
 
 report! {
     /// The sizes that every run gives, and what the kernels need at some of them.

@@ -12,7 +12,7 @@ use warploom::tune::explain::{Explanation, Idle, KernelExplanation};
 use crate::any_size::Ranges;
 use crate::search;
 use crate::show;
-use crate::table::{Table, dash};
+use crate::table::{PlainText as _, Table, dash};
 use warploom::app::Sizes;
 
 report! {

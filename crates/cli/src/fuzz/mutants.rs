@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::progress::{Progress, Unit};
 use crate::report;
 use crate::show;
-use crate::table::Table;
+use crate::table::{PlainText as _, Table};
 
 report! {
     struct Report = "warploom.fuzz.mutate/1" {

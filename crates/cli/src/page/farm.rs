@@ -7,7 +7,7 @@ use warploom::farm::address_of;
 use warploom::farm::history::{self, History, Past, Tuned as Improved};
 use warploom::farm::store::Postgres;
 use warploom_report::chart::{Curve, Line, Place};
-use warploom_report::{self as page, Fact, Farm, Section};
+use warploom_report::{Fact, Farm, Section};
 
 use super::source::{Content, Source, Tried};
 use super::tuned;
@@ -92,7 +92,7 @@ fn rates(history: &History, length: f64) -> Vec<Line> {
 }
 
 /// Trials and failures of each worker. Kinds of failures that nobody had have no column.
-fn workers(workers: &[Past]) -> page::Table {
+fn workers(workers: &[Past]) -> Table {
     let kinds: BTreeSet<&str> = workers
         .iter()
         .flat_map(|past| past.trials.keys())
@@ -109,7 +109,7 @@ fn workers(workers: &[Past]) -> page::Table {
     for kind in kinds {
         table = table.right(kind, |past| count(past, kind));
     }
-    table.done().on_page()
+    table.done()
 }
 
 /// The best time of a problem so far, relative to that in the end.

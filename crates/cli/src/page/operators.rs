@@ -8,7 +8,6 @@ use super::facts_of;
 use super::nests::{Nests, Wanted};
 use super::source::{Content, Source};
 use crate::suite::operators::{Family, Results, Row, is_apart};
-use crate::table::Table;
 
 pub(super) fn sections(sources: &[Source], nests: &mut Nests) -> Vec<Section> {
     let section = |source: &Source| match &source.content {
@@ -22,7 +21,7 @@ fn page(file: &str, results: &Results, nests: &mut Nests) -> Operators {
     let Results { mode, device, versions, command, date, libraries_of, .. } = results;
     let mut facts = facts_of(file, [date, device, command], versions);
     facts.extend(libraries_of.as_ref().map(|of| Fact::new("compared with times of libraries on", of)));
-    let [rows, means, networks] = results.tables().map(Table::on_page);
+    let [rows, means, networks] = results.tables();
     let wanted = Wanted { name: device.clone(), fingerprint: String::new() };
     let scheduled = results.rows.iter().filter(|row| !row.timed.schedule.is_empty());
     Operators {

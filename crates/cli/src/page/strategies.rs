@@ -23,7 +23,7 @@ fn page(file: &str, results: &Results) -> Strategies {
         curves: subject.strategies.iter().map(curve).collect(),
         optimum: subject.optimum_us,
         notes: notes(subject),
-        table: results.table(subject, |_| false).on_page(),
+        table: results.table(subject, |_| false),
     };
     Strategies {
         title: format!("Strategies on {}", comparison.device),
@@ -32,7 +32,7 @@ fn page(file: &str, results: &Results) -> Strategies {
         caption: results.caption(),
         subjects: comparison.subjects.iter().map(subject).collect(),
         about_speeds: results.about_speeds(),
-        speeds: results.speeds().on_page(),
+        speeds: results.speeds(),
     }
 }
 

@@ -47,7 +47,7 @@ fn run(apps: &[App], name: String, file: &str, results: &Results, nests: &mut Ne
         name,
         facts,
         apps: rows.iter().map(time).collect(),
-        results: table(rows).on_page(),
+        results: table(rows),
         notes: results.notes(),
         listings,
     }

@@ -49,7 +49,7 @@ pub(super) fn section(
         trials: trials.iter().map(trial).collect(),
         winner: number,
         iterations: finished.iter().map(|finished| iteration(finished, trials)).collect(),
-        best: trial_table(best.iter().copied().take(SHOWN), number, None).on_page(),
+        best: trial_table(best.iter().copied().take(SHOWN), number, None),
         default_us: default.and_then(|trial| trial.time_us()),
         predicted_speedup: known.and_then(predicted_speedup),
         floor_us: floor.and_then(|pipeline| floor_of(apps, pipeline, problem, &device, nests)),

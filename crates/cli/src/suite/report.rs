@@ -14,7 +14,7 @@ use crate::date;
 use crate::error::Error;
 use crate::report::{self, Declared as _, Format};
 use crate::show;
-use crate::table::Table;
+use crate::table::{PlainText as _, Table};
 use warploom::app::Sizes;
 
 pub(crate) const SCHEMA: &str = Report::NAME;

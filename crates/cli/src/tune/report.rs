@@ -18,7 +18,7 @@ use super::strategy::Exploration;
 use crate::error::Error;
 use crate::report::{self, Format};
 use crate::show;
-use crate::table::{Table, dash};
+use crate::table::{PlainText as _, Table, dash};
 use warploom::app::{Sizes, Subject};
 
 /// Why a run that tried so many schedules or points has no result.

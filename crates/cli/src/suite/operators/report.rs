@@ -17,7 +17,7 @@ use crate::report::{self, Declared as _, Format};
 use crate::show;
 use crate::suite::anchors::{LibraryTime, LibraryTimes};
 use crate::suite::timed::{self, Timed, times, us, verdict, write_results};
-use crate::table::{Table, dash};
+use crate::table::{PlainText as _, Table, dash};
 use warploom::app::Sizes;
 
 const SCHEMA: &str = Report::NAME;

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::report::{self, Declared as _, Format};
 use crate::show;
 use crate::suite::timed::{times, verdict, write_results};
-use crate::table::Table;
+use crate::table::{PlainText as _, Table};
 
 pub(crate) const SCHEMA: &str = Report::NAME;
 
