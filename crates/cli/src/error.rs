@@ -23,13 +23,13 @@ use warploom::tensor::{DefineError, Errors as TensorErrors};
 use warploom::tune::cache::CacheError;
 use warploom::tune::records::RecordsError;
 use warploom::tune::sample::ShardError;
+use warploom_results::ResultsError;
 
 use crate::golden::GoldenError;
 use crate::layout::Misfit;
 use crate::pipeline::is_usage;
 use crate::settings::{MAX_SIZE, MAX_STRUCTURE};
 use crate::show;
-use crate::suite::SCHEMA;
 
 pub(crate) use kind::{Kind, exit};
 
@@ -76,6 +76,9 @@ pub(crate) enum Error {
     /// An app that cannot be built or run.
     #[error(transparent)]
     App(AppError),
+    /// Results that cannot be read or compared.
+    #[error(transparent)]
+    Results(ResultsError),
     /// A schedule in a file, or a pipeline without kernels under it.
     #[error(transparent)]
     ScheduleFile(ScheduleFileError),
@@ -288,17 +291,6 @@ pub(crate) enum Error {
     NotTuned { name: String, known: String },
     #[error("there is no trial {number}; `warploom records list PIPELINE` lists the numbers")]
     NoTrial { number: i64 },
-    #[error("{file} is neither a database of records nor results of `warploom suite`; give one of those")]
-    NotReported { file: String },
-    #[error(
-        "{file} contains results in the format `{schema}` of an older program, but this one reads `{SCHEMA}`; run \
-         `warploom suite` again, or use the program that wrote them"
-    )]
-    OldResults { file: String, schema: String },
-    #[error("{file} contains results in the format `{schema}`, which cannot be read: {error}")]
-    Results { file: String, schema: String, error: String },
-    #[error("{file} contains nothing to report; measure something first, or remove it")]
-    NothingToReport { file: String },
     #[error("the page would overwrite {file}, which is one of its inputs; name another file with -o")]
     OverSource { file: String },
     #[error("{0}; `warploom worker` is internal, for other processes to call")]
@@ -311,18 +303,8 @@ pub(crate) enum Error {
     NoCache,
     #[error(transparent)]
     Cache(#[from] CacheError),
-    #[error("{file} does not contain anchors: {error}")]
-    Anchors { file: String, error: serde_json::Error },
     #[error("{failed} of {count} {what} have no valid schedule: {names}")]
     Suite { failed: usize, count: usize, what: &'static str, names: String },
-    #[error(
-        "no operator matches `{pattern}`; give a name, a name and shape, or one of the families {families}"
-    )]
-    NoRows { pattern: String, families: String },
-    #[error(
-        "{file} does not hold results that can be continued ({error}); remove it, or name another folder with -o"
-    )]
-    Continue { file: String, error: String },
     #[error(transparent)]
     Shard(#[from] ShardError),
     #[error("the outputs of `{app}` are not exact: {difference}")]
@@ -414,9 +396,8 @@ impl Error {
             E::GoldenArray { .. } | E::NoGolden { .. } | E::NoGoldenOf { .. } => Kind::File,
             E::PipelineFile { .. } | E::TensorFile(_) | E::NothingScheduled { .. } => Kind::File,
             E::Weights { .. } | E::Export(_) | E::DeviceFile { .. } | E::ManifestDevice { .. } => Kind::File,
-            E::Records(_) | E::NotReported { .. } | E::Results { .. } | E::OldResults { .. } => Kind::File,
-            E::NothingToReport { .. } | E::Cache(_) | E::Anchors { .. } => Kind::File,
-            E::Continue { .. } | E::Shard(_) | E::Case(_) => Kind::File,
+            E::Results(ResultsError::NoRows { .. }) => Kind::Usage,
+            E::Records(_) | E::Results(_) | E::Cache(_) | E::Shard(_) | E::Case(_) => Kind::File,
             _ => Kind::Usage,
         }
     }
@@ -472,6 +453,19 @@ impl From<AppError> for Error {
             AppError::NoValue { app, name } => Error::NoDefault { app, name },
             AppError::Buffer(error) => Error::Buffer(error),
             error => Error::App(error),
+        }
+    }
+}
+
+impl From<ResultsError> for Error {
+    fn from(error: ResultsError) -> Error {
+        match error {
+            ResultsError::App(error) => error.into(),
+            ResultsError::ScheduleFile(error) => error.into(),
+            ResultsError::Tune(error) => error.into(),
+            ResultsError::Records(error) => error.into(),
+            ResultsError::File(error) => error.into(),
+            error => Error::Results(error),
         }
     }
 }

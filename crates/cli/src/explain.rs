@@ -5,16 +5,16 @@ mod page;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use warploom_results::explained::{explanation, head, listing, predicted};
 
 use against::Against;
 use clap::Arg;
 use warploom::app::{App, Sizes, Subject};
-use warploom::cost::CostModel;
 use warploom::plan::Problem;
 use warploom::schedule::{Change, Schedule};
-use warploom::schedule_file::{problem, rewritten, unbuilt};
+use warploom::schedule_file::{problem, rewritten};
 use warploom::target::Device;
-use warploom::tune::explain::{Explanation, microseconds};
+use warploom::tune::explain::Explanation;
 
 use crate::any_size::{Dynamic, Ranges};
 use crate::backend::{self, Kernels, Obtained, Source};
@@ -214,32 +214,4 @@ impl Arguments {
             format!("{}: {count}, {}, {bytes}\n", show::path(file), predicted(&first.explanation))
         })
     }
-}
-
-/// The explanation of a schedule; an error if the schedule is illegal.
-pub(crate) fn explanation(
-    problem: &Problem,
-    schedule: &Schedule,
-    model: &dyn CostModel,
-) -> Result<Explanation, Error> {
-    let planned = problem.planned(schedule.clone());
-    let planned = planned.map_err(|error| unbuilt(problem.pipeline(), error.into()))?;
-    Ok(Explanation::new(&planned, model))
-}
-
-/// An explanation as text. `sizes` starts with ` at`, as in ` at W=640, H=480`.
-pub(crate) fn listing(app: &str, sizes: &str, device: &Device, explanation: &Explanation) -> String {
-    head(app, sizes, device, explanation) + &format!("\n{explanation}")
-}
-
-/// The first line of an explanation.
-fn head(app: &str, sizes: &str, device: &Device, explanation: &Explanation) -> String {
-    let (predicted, kernels) = (predicted(explanation), show::count(explanation.kernels.len(), "kernel"));
-    format!("{app}{sizes} for {} ({}): {predicted}; {kernels}\n", device.name, device.arch())
-}
-
-/// The predicted time of a schedule, who predicts it, and how far off that may be.
-fn predicted(explanation: &Explanation) -> String {
-    let (time, range) = (microseconds(explanation.predicted_us), show::range(explanation.range()));
-    format!("{time} predicted by {}; {range}", explanation.basis)
 }

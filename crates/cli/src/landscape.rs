@@ -17,12 +17,13 @@ use warploom::schedule_file::{legal, problem, read_written};
 use warploom::search::Options;
 use warploom::tune::landscape::{Definition, Landscape, LandscapeError, Limits, Recorded, record};
 use warploom::tune::tuning::{Ended, Event};
+use warploom_results::trials::why_nothing;
 
 use crate::error::{Error, Kind};
 use crate::pipeline::Which;
 use crate::report::{self, Format};
 use crate::search::duration;
-use crate::tune::{Measuring, Progress, RECORDS, kind, stop_on_interrupt, why_nothing};
+use crate::tune::{Measuring, Progress, RECORDS, kind, stop_on_interrupt};
 use crate::writable::Output;
 
 /// Record the times of all points of a small space, for comparing strategies without a GPU

@@ -14,7 +14,7 @@
 //! from the reference, 130 interrupted, 141 standard output was closed.
 
 #[macro_use]
-mod report;
+extern crate warploom_results;
 
 mod accuracy;
 mod any_size;
@@ -28,7 +28,6 @@ mod choice;
 mod collect;
 mod compile;
 mod completions;
-mod date;
 mod device;
 mod devices;
 mod emit;
@@ -58,6 +57,7 @@ mod passes;
 mod pipeline;
 mod progress;
 mod records;
+mod report;
 mod run;
 mod search;
 mod settings;

@@ -23,9 +23,11 @@ use warploom::target::Device;
 use warploom::tune::autotune::{AutotuneOptions, Autotuned, autotune};
 use warploom::tune::explore::{ExploreOptions, MODEL, explore};
 use warploom::tune::records::Records;
+use warploom::tune::retrain::Retrain;
 use warploom::tune::top::top;
 use warploom::tune::tuning::{Ended, Event, Observer, Task, TuneError, Tuned};
 use warploom::tune::worker::Bench;
+use warploom_results::trials::why_nothing;
 
 use crate::compile::export;
 use crate::error::{Error, Kind};
@@ -41,7 +43,6 @@ pub(crate) use interrupt::stop_working;
 pub(crate) use interrupt::{stop_on_interrupt, stop_watching};
 pub(crate) use measuring::Measuring;
 pub(crate) use progress::Progress;
-pub(crate) use report::{TrialReport, basis_of, range_of, trial_table, why_nothing};
 pub(crate) use strategy::Spaces;
 
 use strategy::{Exploration, Exploring};
@@ -279,7 +280,9 @@ impl Arguments {
         };
         let samples = self.samples.max(1);
         let options = AutotuneOptions { iterations, samples, initial, ..AutotuneOptions::default() };
-        Ok((autotuned(self.retrains(), task, &options, bench, records, observer)?, None))
+        let mut retrainer = retrainer(self.retrains());
+        let retrain = retrainer.as_deref_mut().map(|retrain| retrain as &mut dyn Retrain);
+        Ok((autotune(task, &options, bench, records, retrain, observer)?, None))
     }
 
     #[cfg(feature = "train")]
@@ -297,24 +300,16 @@ impl Arguments {
     }
 }
 
-/// Searches and measures in turns; trains the model in between if asked to.
-pub(crate) fn autotuned(
-    retrain: bool,
-    task: &Task<'_>,
-    options: &AutotuneOptions,
-    bench: &mut Bench<'_>,
-    records: &mut Records,
-    observer: Observer<'_>,
-) -> Result<Autotuned, TuneError> {
+/// What trains the model between iterations, if that is asked for.
+pub(crate) fn retrainer(asked: bool) -> Option<Box<dyn Retrain>> {
     #[cfg(feature = "train")]
-    if retrain {
+    if asked {
         // Few epochs suffice, because each iteration continues from the weights of the last one.
-        let epochs = warploom_training::train::Options { epochs: 12, ..Default::default() };
-        let mut retrainer = warploom_training::retrain::Retrainer { options: epochs };
-        return autotune(task, options, bench, records, Some(&mut retrainer), observer);
+        let options = warploom_training::train::Options { epochs: 12, ..Default::default() };
+        return Some(Box::new(warploom_training::retrain::Retrainer { options }));
     }
-    debug_assert!(!retrain, "there is no flag for it");
-    autotune(task, options, bench, records, None, observer)
+    debug_assert!(!asked, "there is no flag for it");
+    None
 }
 
 /// The model that tuning begins with.

@@ -10,9 +10,9 @@ use warploom::plan::Problem;
 use warploom::schedule::Schedule;
 use warploom::schedule_file::problem;
 use warploom::target::program;
+use warploom_results::explained::explanation;
 
 use crate::error::Error;
-use crate::explain::explanation;
 use crate::show;
 use crate::table::{PlainText as _, Table, dash};
 

@@ -4,9 +4,10 @@ mod words;
 
 use warploom::schedule::Change;
 use warploom::tune::explain::{KernelExplanation, microseconds};
+use warploom_results::explained::predicted;
 use words::{Cost, costs, differences};
 
-use crate::explain::{Explained, predicted};
+use crate::explain::Explained;
 use crate::show;
 
 report! {

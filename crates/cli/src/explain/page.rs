@@ -14,10 +14,11 @@ use warploom_report::Fact;
 use warploom_report::explained::{
     self as view, Graph, GraphNode, KernelView, NestLine, Part, Role, SourceLine,
 };
+use warploom_results::explained::predicted;
 
 use crate::error::Error;
+use crate::explain::Explained;
 use crate::explain::against::{Against, differs, sentence};
-use crate::explain::{Explained, predicted};
 use crate::show;
 
 /// The page of one schedule, or of two.

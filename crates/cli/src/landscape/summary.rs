@@ -9,10 +9,10 @@ use warploom::search::points::Schedules;
 use warploom::strategy::{Axis, Space, space};
 use warploom::tune::landscape::{Landscape, Outcome};
 
-use crate::date;
 use crate::error::Error;
 use crate::report::{self, Format};
 use crate::show;
+use warploom::date;
 
 /// A point is near the best if it takes at most so much more.
 const NEAR: f64 = 0.05;

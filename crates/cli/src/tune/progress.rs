@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::time::Duration;
+use warploom_results::trials::TrialReport;
 
 use serde_json::{Value as Json, json};
 use warploom::app::Subject;
@@ -10,7 +11,6 @@ use warploom::target::Device;
 use warploom::tune::tuning::{self, Event};
 
 use super::interrupt::stop;
-use super::report::TrialReport;
 use crate::error::Error;
 use crate::progress::{self, Unit};
 use crate::report;

@@ -38,6 +38,15 @@ impl Sizes {
         Sizes(boxes.map(|(name, region)| (name, Size::Box(region))).collect())
     }
 
+    /// Sets them in an app's settings. Returns the first one that the app does not have.
+    pub fn give(&self, settings: &mut Settings) -> Option<&str> {
+        let mut unknown = self.0.iter().filter(|(name, size)| match size {
+            Size::Points(points) => !settings.set(name, *points as f64),
+            Size::Box(_) => true,
+        });
+        unknown.next().map(|(name, _)| name.as_str())
+    }
+
     /// As `--size` takes them: `W=640,H=480`, or `input=640x480,output=1:638x1:478`; `None` if there are none.
     pub fn as_argument(&self) -> Option<String> {
         let range = |range: &Range| match range.min {

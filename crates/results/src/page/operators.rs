@@ -7,7 +7,8 @@ use warploom_report::{Fact, FamilyRatios, Listing, Operators, Ratio, Section};
 use super::facts_of;
 use super::nests::{Nests, Wanted};
 use super::source::{Content, Source};
-use crate::suite::operators::{Family, Results, Row, is_apart};
+use crate::suite::families::{Family, is_apart};
+use crate::suite::operators::{Report, Row};
 
 pub(super) fn sections(sources: &[Source], nests: &mut Nests) -> Vec<Section> {
     let section = |source: &Source| match &source.content {
@@ -17,8 +18,8 @@ pub(super) fn sections(sources: &[Source], nests: &mut Nests) -> Vec<Section> {
     sources.iter().filter_map(section).collect()
 }
 
-fn page(file: &str, results: &Results, nests: &mut Nests) -> Operators {
-    let Results { mode, device, versions, command, date, libraries_of, .. } = results;
+fn page(file: &str, results: &Report, nests: &mut Nests) -> Operators {
+    let Report { mode, device, versions, command, date, libraries_of, .. } = results;
     let mut facts = facts_of(file, [date, device, command], versions);
     facts.extend(libraries_of.as_ref().map(|of| Fact::new("compared with times of libraries on", of)));
     let [rows, means, networks] = results.tables();

@@ -2,6 +2,7 @@
 
 use warploom::app::{App, Settings, Sizes, Subject};
 use warploom::cost::CostModel;
+use warploom::known_device;
 use warploom::lang::{Pipeline, Realisation};
 use warploom::model_for;
 use warploom::schedule::Schedule;
@@ -10,15 +11,10 @@ use warploom::target::Device;
 use warploom::tune::explain::Explanation;
 use warploom::tune::one_shot::predicted_us;
 
-use crate::device;
-use crate::error::Error;
-use crate::explain::{explanation, listing};
-use crate::names::find_app;
-use crate::report::Format;
-use crate::settings::set_sizes;
+use crate::explained::{explanation, listing};
 
 /// Explains schedules for the devices that source files name.
-pub(super) struct Nests {
+pub struct Nests {
     /// The device of `--device`, which overrides the files.
     given: Option<Device>,
     /// The devices looked up so far, with their models.
@@ -49,13 +45,13 @@ struct Model {
 }
 
 impl Nests {
-    pub fn new(device: Option<&str>, format: Format) -> Result<Nests, Error> {
-        let given = device.map(|name| device::find(name, format)).transpose()?;
-        Ok(Nests { given, known: Vec::new() })
+    /// Explains for one device, or for those that source files name.
+    pub fn new(given: Option<Device>) -> Nests {
+        Nests { given, known: Vec::new() }
     }
 
     /// The loop nest of an app's schedule.
-    pub fn of_app(
+    pub(super) fn of_app(
         &mut self,
         apps: &[App],
         app: &str,
@@ -63,15 +59,18 @@ impl Nests {
         device: &Wanted,
         schedule: &str,
     ) -> Result<String, String> {
-        let app = find_app(apps, app).map_err(|_| "This program does not have the app.".to_owned())?;
+        let Some(app) = apps.iter().find(|known| known.name == app) else {
+            return Err("This program does not have the app.".to_owned());
+        };
         let mut settings = Settings::defaults(app);
-        let given: Vec<String> = sizes.as_argument().into_iter().collect();
-        set_sizes(app, &mut settings, &given).map_err(|error| without(&error.to_string()))?;
+        if let Some(unknown) = sizes.give(&mut settings) {
+            return Err(without(&format!("`{}` has no size `{unknown}`", app.name)));
+        }
         self.at(app, settings, device, schedule)
     }
 
     /// The loop nest of an app's schedule with some settings.
-    pub fn at(
+    pub(super) fn at(
         &mut self,
         app: &App,
         settings: Settings,
@@ -85,7 +84,7 @@ impl Nests {
     }
 
     /// What the kernels of a pipeline's schedule do. `sizes` starts with ` at`.
-    pub fn explained(
+    pub(super) fn explained(
         &mut self,
         pipeline: &Pipeline,
         request: &Realisation,
@@ -107,7 +106,7 @@ impl Nests {
     }
 
     /// The device of a source file, if it is known.
-    pub fn device(&mut self, wanted: &Wanted) -> Option<&Device> {
+    pub(super) fn device(&mut self, wanted: &Wanted) -> Option<&Device> {
         self.model(wanted).map(|model| &model.device)
     }
 
@@ -115,7 +114,7 @@ impl Nests {
         let at = match self.known.iter().position(|(known, _)| known == wanted) {
             Some(at) => at,
             None => {
-                let named = || device::known(&wanted.name, &wanted.fingerprint);
+                let named = || known_device(&wanted.name, &wanted.fingerprint);
                 let device = self.given.clone().or_else(named);
                 let model = device.map(|device| Model { model: model_for(&device).model, device });
                 self.known.push((wanted.clone(), model));

@@ -1,48 +1,43 @@
 //! What came of one pipeline: the part that rows of apps and of operators share.
 
-use std::path::Path;
-
 use serde::Deserialize;
 use warploom::app::Subject;
 use warploom::cost::{Basis, Range};
 use warploom::lang::{Pipeline, Type};
+use warploom::show;
 use warploom::target::Device;
 use warploom::tune::sample::{KernelUse, Status};
 use warploom::tune::tuning::Tuned;
 
-use crate::error::Error;
-use crate::report::{self, Declared};
-use crate::show;
-use crate::writable::{make_folder, write};
-
 report! {
     /// The best schedule of a pipeline, its check and its times.
     #[derive(Clone, Deserialize)]
-    pub(crate) struct Timed = "timed pipeline" {
+    pub struct Timed = "timed pipeline" {
         status: String, "`ok`, or what is wrong with the schedule; `none` without a schedule";
-        pub(crate) message: String, "what went wrong; empty if nothing did";
+        pub message: String, "what went wrong; empty if nothing did";
         #[serde(default)]
-        pub(crate) notes: Vec<String>, "what the numbers do not say";
+        pub notes: Vec<String>, "what the numbers do not say";
         checked_at_full_size: bool, "whether its outputs were compared at the full size";
-        pub(crate) min_us: Option<f64>, "the shortest time";
-        pub(super) median_us: Option<f64>, "the median";
+        pub min_us: Option<f64>, "the shortest time";
+        pub median_us: Option<f64>, "the median";
         predicted_us: Option<f64>, "the predicted time";
         #[serde(default)]
         predicted_us_low: Option<f64>,
             "the measured time lies between this and the next for nine of ten pipelines; `null` if the model's errors are not known here";
         #[serde(default)]
         predicted_us_high: Option<f64>, "the other end of the range";
-        pub(crate) floor_us: Option<f64>, "a lower bound on this GPU";
-        pub(super) kernels: usize, "the number of kernels";
+        pub floor_us: Option<f64>, "a lower bound on this GPU";
+        pub kernels: usize, "the number of kernels";
         registers: Option<u32>, "the most registers per thread";
-        pub(super) spilled_bytes: u64, "what the kernels spill";
-        pub(super) compile_seconds: f64, "the time to compile them";
-        pub(super) search_seconds: f64, "the time to find the schedule";
-        pub(crate) schedule: String, "the [schedule](schedules.md); empty if there is none";
+        pub spilled_bytes: u64, "what the kernels spill";
+        pub compile_seconds: f64, "the time to compile them";
+        pub search_seconds: f64, "the time to find the schedule";
+        pub schedule: String, "the [schedule](schedules.md); empty if there is none";
     }
 }
 
 impl Timed {
+    /// What was measured of a schedule that took so many seconds to find.
     pub fn new(asked: &Subject, device: &Device, seconds: f64, schedule: String, timed: &Tuned) -> Timed {
         let mut row = Timed::failed(asked, device, seconds, String::new());
         row.schedule = schedule;
@@ -100,6 +95,7 @@ impl Timed {
         Some(Range { low_us: self.predicted_us_low?, high_us: self.predicted_us_high? })
     }
 
+    /// Whether there is a valid schedule.
     pub fn is_ok(&self) -> bool {
         self.status == "ok"
     }
@@ -142,45 +138,18 @@ impl Timed {
 }
 
 /// What to say below a table about the ranges of its predicted times.
-pub(super) fn ranges<'a>(mut all: impl Iterator<Item = &'a Timed>) -> &'static str {
+pub(crate) fn ranges<'a>(mut all: impl Iterator<Item = &'a Timed>) -> &'static str {
     if all.any(|timed| timed.range().is_some()) { show::BRACKETS } else { "" }
 }
 
 /// A cell of microseconds.
-pub(super) fn us(time: Option<f64>) -> String {
+pub(crate) fn us(time: Option<f64>) -> String {
     time.map_or("-".to_owned(), |time| format!("{time:.1}"))
 }
 
 /// A cell of a ratio.
-pub(super) fn times(ratio: Option<f64>) -> String {
+pub(crate) fn times(ratio: Option<f64>) -> String {
     ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}x"))
-}
-
-/// Writes results to a folder, which is created if it is missing: as JSON, as Markdown, and the schedules that there are, each
-/// under its name.
-pub(super) fn write_results<'a, T: Declared>(
-    folder: &Path,
-    stem: &str,
-    (report, markdown): (&T, String),
-    schedules: impl Iterator<Item = (String, &'a Timed)>,
-) -> Result<(), Error> {
-    let mut json = Vec::new();
-    report::json(&mut json, T::NAME, report)?;
-    make_folder(folder)?;
-    write(&folder.join(format!("{stem}.json")), &json)?;
-    write(&folder.join(format!("{stem}.md")), markdown.as_bytes())?;
-    for (name, timed) in schedules.filter(|(_, timed)| !timed.schedule.is_empty()) {
-        write(&folder.join(format!("{name}.schedule")), timed.schedule.as_bytes())?;
-    }
-    Ok(())
-}
-
-/// An error if some of so many apps or operators have no valid schedule.
-pub(super) fn verdict(what: &'static str, count: usize, failed: &[String]) -> Result<(), Error> {
-    match failed {
-        [] => Ok(()),
-        failed => Err(Error::Suite { failed: failed.len(), count, what, names: failed.join(", ") }),
-    }
 }
 
 /// Says so if a pipeline reduces floats of 16 bits, for which libraries use tensor cores.

@@ -3,18 +3,19 @@
 use std::io::Read;
 use std::path::Path;
 
+use warploom::date;
 #[cfg(feature = "farm")]
 use warploom::farm::history::History;
 use warploom::lang::files;
 use warploom::records;
+use warploom::show;
 use warploom::tune::records::{Problem, Records, Trial};
 
 #[cfg(feature = "farm")]
 use super::farm;
-use crate::date;
-use crate::error::Error;
-use crate::show;
-use crate::suite::{Results, SCHEMA, operators, strategies};
+use crate::error::ResultsError;
+use crate::report::Declared as _;
+use crate::suite::{apps, operators, strategies};
 
 /// The magic bytes of SQLite files.
 const DATABASE: &[u8] = b"SQLite format 3\0";
@@ -25,10 +26,10 @@ const OPERATORS: &str = "warploom.operators/";
 const STRATEGIES: &str = "warploom.strategies/";
 
 /// A source file and its content.
-pub(super) struct Source {
+pub struct Source {
     /// The path as given on the command line.
     pub file: String,
-    pub content: Content,
+    pub(super) content: Content,
 }
 
 pub(super) enum Content {
@@ -40,11 +41,11 @@ pub(super) enum Content {
         farm: Option<History>,
     },
     /// Results of the suite.
-    Suite(Box<Results>),
+    Suite(Box<apps::Report>),
     /// Results of the set of operators.
-    Operators(Box<operators::Results>),
+    Operators(Box<operators::Report>),
     /// A comparison of strategies.
-    Strategies(Box<strategies::Results>),
+    Strategies(Box<strategies::Report>),
 }
 
 pub(super) struct Tried {
@@ -54,9 +55,12 @@ pub(super) struct Tried {
 
 impl Source {
     /// Reads a file and detects its format.
-    pub fn read(path: &Path) -> Result<Source, Error> {
+    ///
+    /// # Errors
+    /// If it cannot be read, or holds no results.
+    pub fn read(path: &Path) -> Result<Source, ResultsError> {
         let file = records::shown(path);
-        let nothing = || Error::NothingToReport { file: file.clone() };
+        let nothing = || ResultsError::NothingToReport { file: file.clone() };
         let content = match records::is_server(path)? || is_database(path)? {
             true => read_records(path)?,
             false => match files::read(path, files::TEXT)? {
@@ -73,7 +77,7 @@ impl Source {
         if empty { Err(nothing()) } else { Ok(Source { file, content }) }
     }
 
-    pub fn devices(&self) -> Vec<String> {
+    pub(super) fn devices(&self) -> Vec<String> {
         match &self.content {
             Content::Records { problems, .. } => {
                 problems.iter().map(|tried| tried.problem.device.clone()).collect()
@@ -84,7 +88,7 @@ impl Source {
         }
     }
 
-    pub fn versions(&self) -> Vec<String> {
+    pub(super) fn versions(&self) -> Vec<String> {
         match &self.content {
             Content::Records { problems, .. } => {
                 let trials = problems.iter().flat_map(|tried| &tried.trials);
@@ -97,7 +101,7 @@ impl Source {
     }
 
     /// The dates of its measurements.
-    pub fn dates(&self) -> Vec<String> {
+    pub(super) fn dates(&self) -> Vec<String> {
         match &self.content {
             Content::Records { problems, .. } => problems.iter().flat_map(Tried::dates).collect(),
             Content::Suite(results) => vec![results.date.clone()],
@@ -130,21 +134,21 @@ impl Content {
 
 impl Tried {
     /// The first and last date of its measurements.
-    pub fn dates(&self) -> Vec<String> {
+    pub(super) fn dates(&self) -> Vec<String> {
         let times = || self.trials.iter().map(|trial| trial.measured_at);
         times().min().into_iter().chain(times().max()).map(date::of).collect()
     }
 }
 
-fn is_database(path: &Path) -> Result<bool, Error> {
-    let unreadable = |error| Error::Read { path: path.display().to_string(), error };
+fn is_database(path: &Path) -> Result<bool, ResultsError> {
+    let unreadable = |error| ResultsError::Read { path: path.display().to_string(), error };
     let mut start = Vec::new();
     let opened = files::open(path)?.take(DATABASE.len() as u64).read_to_end(&mut start);
     opened.map_err(unreadable)?;
     Ok(start == DATABASE)
 }
 
-fn read_records(path: &Path) -> Result<Content, Error> {
+fn read_records(path: &Path) -> Result<Content, ResultsError> {
     let records = records::open_existing(path)?;
     let mut problems = Vec::new();
     for problem in records.problems()? {
@@ -159,7 +163,7 @@ fn read_records(path: &Path) -> Result<Content, Error> {
     })
 }
 
-fn read_results(file: &str, bytes: &[u8]) -> Result<Content, Error> {
+fn read_results(file: &str, bytes: &[u8]) -> Result<Content, ResultsError> {
     #[derive(serde::Deserialize)]
     struct Form {
         schema: String,
@@ -167,26 +171,27 @@ fn read_results(file: &str, bytes: &[u8]) -> Result<Content, Error> {
     let form: Option<Form> = serde_json::from_slice(bytes).ok();
     let known = |form: &Form| [SUITE, OPERATORS, STRATEGIES].iter().any(|name| form.schema.starts_with(name));
     let Some(Form { schema }) = form.filter(known) else {
-        return Err(Error::NotReported { file: file.to_owned() });
+        return Err(ResultsError::NotReported { file: file.to_owned() });
     };
-    let failed = |error: String| Error::Results { file: file.to_owned(), schema: schema.clone(), error };
+    let failed =
+        |error: String| ResultsError::Results { file: file.to_owned(), schema: schema.clone(), error };
     if schema.starts_with(OPERATORS) {
-        let results = operators::Results::parse(bytes).map_err(failed)?;
+        let results = operators::Report::parse(bytes).map_err(failed)?;
         return Ok(Content::Operators(Box::new(results)));
     }
     if schema.starts_with(STRATEGIES) {
-        if schema != strategies::SCHEMA {
-            return Err(failed(format!("this program reads `{}`", strategies::SCHEMA)));
+        if schema != strategies::Report::NAME {
+            return Err(failed(format!("this program reads `{}`", strategies::Report::NAME)));
         }
         let results = serde_json::from_slice(bytes).map_err(|error| failed(error.to_string()))?;
         return Ok(Content::Strategies(Box::new(results)));
     }
-    match version(&schema).zip(version(SCHEMA)) {
-        _ if schema == SCHEMA => {}
+    match version(&schema).zip(version(apps::Report::NAME)) {
+        _ if schema == apps::Report::NAME => {}
         Some((written, read)) if written < read => {
-            return Err(Error::OldResults { file: file.to_owned(), schema });
+            return Err(ResultsError::OldResults { file: file.to_owned(), schema });
         }
-        _ => return Err(failed(format!("this program reads `{SCHEMA}`; use a newer program"))),
+        _ => return Err(failed(format!("this program reads `{}`; use a newer program", apps::Report::NAME))),
     }
     let results = serde_json::from_slice(bytes).map_err(|error| failed(error.to_string()))?;
     Ok(Content::Suite(Box::new(results)))

@@ -5,12 +5,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const SECONDS_A_DAY: u64 = 86_400;
 
 /// Today's date in UTC, as 2026-01-31.
-pub(crate) fn today() -> String {
+pub fn today() -> String {
     of(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
 }
 
 /// The date in UTC of a time in seconds since 1970.
-pub(crate) fn of(seconds: u64) -> String {
+pub fn of(seconds: u64) -> String {
     let (year, month, day) = date((seconds / SECONDS_A_DAY) as i64);
     format!("{year:04}-{month:02}-{day:02}")
 }

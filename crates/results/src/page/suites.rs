@@ -6,15 +6,15 @@ use warploom_report::{AppTime, Baseline, Fact, Listing, Run, Section, Suite};
 use super::nests::{Nests, Wanted};
 use super::source::{Content, Source};
 use super::{distinct, facts_of};
-use crate::suite::{Results, Row, table};
+use crate::suite::apps::{Report, Row, table};
 
 /// One section per device that the suite was run on.
 pub(super) fn sections(apps: &[App], sources: &[Source], nests: &mut Nests) -> Vec<Section> {
-    let results: Vec<(&str, &Results)> = sources.iter().filter_map(results).collect();
+    let results: Vec<(&str, &Report)> = sources.iter().filter_map(results).collect();
     let devices = distinct(results.iter().map(|(_, results)| results.device.clone()));
     let section = |device: &String| {
         let of: Vec<_> = results.iter().filter(|(_, results)| results.device == *device).collect();
-        let name = |file: &str, results: &Results| match of
+        let name = |file: &str, results: &Report| match of
             .iter()
             .filter(|(_, other)| other.mode == results.mode)
             .count()
@@ -28,15 +28,15 @@ pub(super) fn sections(apps: &[App], sources: &[Source], nests: &mut Nests) -> V
     devices.iter().map(section).collect()
 }
 
-fn results(source: &Source) -> Option<(&str, &Results)> {
+fn results(source: &Source) -> Option<(&str, &Report)> {
     match &source.content {
         Content::Suite(results) => Some((&source.file, results)),
         Content::Records { .. } | Content::Operators(_) | Content::Strategies(_) => None,
     }
 }
 
-fn run(apps: &[App], name: String, file: &str, results: &Results, nests: &mut Nests) -> Run {
-    let Results { device, versions, command, date, anchors_of, .. } = results;
+fn run(apps: &[App], name: String, file: &str, results: &Report, nests: &mut Nests) -> Run {
+    let Report { device, versions, command, date, anchors_of, .. } = results;
     let mut facts = facts_of(file, [date, device, command], versions);
     facts.extend(anchors_of.as_ref().map(|of| Fact::new("compared with times recorded on", of)));
     let rows = &results.apps;

@@ -1,49 +1,39 @@
 //! The report of the suite.
 
-use std::io::Write;
-use std::path::Path;
-
 use serde::Deserialize;
-use warploom::codegen::export::file_stem;
-use warploom::target::Device;
-use warploom_report::geometric_mean;
-
-use super::anchors::{Anchor, Anchors};
-use super::timed::{self, Timed, times, us, verdict, write_results};
-use crate::date;
-use crate::error::Error;
-use crate::report::{self, Declared as _, Format};
-use crate::show;
-use crate::table::{PlainText as _, Table};
 use warploom::app::Sizes;
+use warploom::codegen::export::file_stem;
+use warploom::date;
+use warploom::target::Device;
+use warploom_report::{Table, geometric_mean};
 
-pub(crate) const SCHEMA: &str = Report::NAME;
+use super::Outcome;
+use super::anchors::{Anchor, Anchors};
+use super::timed::{self, Timed, times, us};
 
 report! {
     /// The result of one app.
     #[derive(Clone, Deserialize)]
-    pub(crate) struct Row = "suite app" {
-        pub(crate) app: String, "the app";
-        pub(crate) sizes: Sizes, "its sizes by name";
+    pub struct Row = "suite app" {
+        pub app: String, "the app";
+        pub sizes: Sizes, "its sizes by name";
         #[serde(flatten)]
-        pub(crate) timed: Timed, "its schedule and times";
-        pub(crate) anchor: Anchor, "the times of `--compare`";
+        pub timed: Timed, "its schedule and times";
+        pub anchor: Anchor, "the times of `--compare`";
     }
 
     /// The results of all apps.
     #[derive(Deserialize)]
-    pub(crate) struct Report = "warploom.suite/2" {
-        pub(crate) mode: String, "`one-shot`, `top5`, `autotune`, `manual` or `default`";
-        pub(crate) device: String, "the GPU";
-        pub(crate) versions: Vec<String>, "the program, the compiler and the driver";
-        pub(crate) command: String, "the command line of the run";
-        pub(crate) date: String, "its date, as in 2026-01-31";
-        pub(crate) anchors_of: Option<String>, "the GPU that the times of `--compare` were measured on";
+    pub struct Report = "warploom.suite/2" {
+        pub mode: String, "`one-shot`, `top5`, `autotune`, `manual` or `default`";
+        pub device: String, "the GPU";
+        pub versions: Vec<String>, "the program, the compiler and the driver";
+        pub command: String, "the command line of the run";
+        pub date: String, "its date, as in 2026-01-31";
+        pub anchors_of: Option<String>, "the GPU that the times of `--compare` were measured on";
         faster_than_manual: Option<f64>, "geometric mean of the speedups over Halide's hand-written schedules";
         faster_than_anderson2021: Option<f64>, "geometric mean of the speedups over Halide's autoscheduler";
-        pub(crate) apps: Vec<Row>, "the apps";
-        #[serde(skip)]
-        anchors: Option<Anchors>;
+        pub apps: Vec<Row>, "the apps";
     }
 }
 
@@ -59,7 +49,7 @@ impl Row {
 }
 
 /// The table of apps.
-pub(crate) fn table(rows: &[Row]) -> Table {
+pub fn table(rows: &[Row]) -> Table {
     Table::of(rows)
         .left("app", |row| row.app.clone())
         .right("minimum us", |row| us(row.timed.min_us))
@@ -78,28 +68,30 @@ pub(crate) fn table(rows: &[Row]) -> Table {
 }
 
 impl Report {
-    pub(super) fn new(
+    /// Results without apps yet.
+    pub fn new(
         mode: String,
         device: &Device,
         versions: &[String],
-        anchors: Option<Anchors>,
+        command: String,
+        anchors: Option<&Anchors>,
     ) -> Report {
         Report {
             mode,
             device: device.name.clone(),
             versions: versions.to_vec(),
-            command: show::command(),
+            command,
             date: date::today(),
-            anchors_of: anchors.as_ref().map(|anchors| anchors.device.clone()),
+            anchors_of: anchors.map(|anchors| anchors.device.clone()),
             faster_than_manual: None,
             faster_than_anderson2021: None,
             apps: Vec::new(),
-            anchors,
         }
     }
 
-    pub fn add(&mut self, mut row: Row) {
-        row.anchor = self.anchors.as_ref().map(|anchors| anchors.of(&row.app)).unwrap_or_default();
+    /// Adds an app, and compares it with its anchor.
+    pub fn add(&mut self, mut row: Row, anchors: Option<&Anchors>) {
+        row.anchor = anchors.map(|anchors| anchors.of(&row.app)).unwrap_or_default();
         self.apps.push(row);
         let mean = |of: fn(&Anchor) -> Option<f64>| {
             geometric_mean(self.apps.iter().filter_map(|row| row.times_faster(of(&row.anchor))))
@@ -109,39 +101,12 @@ impl Report {
         (self.faster_than_manual, self.faster_than_anderson2021) = (manual, anderson);
     }
 
-    pub fn print(&self, format: Format, markdown: bool, out: &mut dyn Write) -> Result<(), Error> {
-        report::in_form(out, (format, markdown), self, [Report::text, Report::markdown])
-    }
-
-    /// Writes the results and the schedules to a folder.
-    pub fn write(&self, folder: &Path) -> Result<(), Error> {
-        let schedules = self.apps.iter().map(|row| (file_stem(&row.app), &row.timed));
-        write_results(folder, &format!("suite-{}", self.mode), (self, self.markdown()), schedules)
-    }
-
-    /// Returns an error if an app has no valid schedule or was not reached.
-    pub fn verdict(&self, count: usize) -> Result<(), Error> {
-        let failed = self.apps.iter().filter(|row| !row.timed.is_ok()).map(|row| row.app.clone());
-        verdict("apps", count, &failed.collect::<Vec<_>>())
-    }
-
-    fn text(&self) -> String {
-        format!("{}\n\n{}{}", self.head(), table(&self.apps).text(), self.tail())
-    }
-
-    fn markdown(&self) -> String {
-        let Report { mode, command, versions, .. } = self;
-        let versions = versions.join(", ");
-        let head = format!("# The suite, {mode}\n\n{}, {versions}.\n\nCommand: `{command}`.", self.head());
-        format!("{head}\n\n{}{}", table(&self.apps).markdown(), self.tail())
-    }
-
     fn head(&self) -> String {
         format!("{} on {}, {}", self.mode, self.device, self.date)
     }
 
     /// What went wrong and what else there is to say about apps.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<String> {
         self.apps.iter().flat_map(|row| row.timed.sentences(&row.app)).collect()
     }
 
@@ -155,5 +120,32 @@ impl Report {
             + &mean("Halide's hand-written schedules", self.faster_than_manual)
             + &mean("Anderson2021", self.faster_than_anderson2021)
             + &notes
+    }
+}
+
+impl Outcome for Report {
+    const WHAT: &'static str = "apps";
+
+    fn stem(&self) -> String {
+        format!("suite-{}", self.mode)
+    }
+
+    fn text(&self, shown: &dyn Fn(&Table) -> String) -> String {
+        format!("{}\n\n{}{}", self.head(), shown(&table(&self.apps)), self.tail())
+    }
+
+    fn markdown(&self) -> String {
+        let Report { mode, command, versions, .. } = self;
+        let versions = versions.join(", ");
+        let head = format!("# The suite, {mode}\n\n{}, {versions}.\n\nCommand: `{command}`.", self.head());
+        format!("{head}\n\n{}{}", table(&self.apps).markdown(), self.tail())
+    }
+
+    fn schedules(&self) -> Vec<(String, &str)> {
+        self.apps.iter().map(|row| (file_stem(&row.app), row.timed.schedule.as_str())).collect()
+    }
+
+    fn failed(&self) -> Vec<String> {
+        self.apps.iter().filter(|row| !row.timed.is_ok()).map(|row| row.app.clone()).collect()
     }
 }

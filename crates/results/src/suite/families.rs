@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use warploom_report::geometric_mean;
 
-use super::report::Row;
-use crate::suite::timed::times;
-use crate::table::{Table, dash};
+use super::operators::Row;
+use super::timed::times;
+use warploom_report::{Table, dash};
 
 /// What a ratio counts at most in the mean of its family; at least, it counts as the inverse.
-pub(super) const MOST: f64 = 4.0;
+pub(crate) const MOST: f64 = 4.0;
 
 /// Rows that are in no mean, and why.
 const APART: [(&str, &str); 1] =
@@ -33,10 +33,10 @@ const COMPREHENSIONS: [(&str, &str); 5] =
 report! {
     /// The rows of a family together.
     #[derive(Clone, Deserialize)]
-    pub(crate) struct Family = "family" {
-        pub(crate) family: String, "its name";
+    pub struct Family = "family" {
+        pub family: String, "its name";
         rows: usize, "the rows that were run";
-        pub(crate) mean_ratio: Option<f64>, "geometric mean of their ratios, each counted as at most 4 and at least 1/4";
+        pub mean_ratio: Option<f64>, "geometric mean of their ratios, each counted as at most 4 and at least 1/4";
         flextensor: Option<String>, "what FlexTensor claims";
         tensor_comprehensions: Option<String>, "what Tensor Comprehensions claim";
     }
@@ -67,7 +67,7 @@ pub(crate) fn family_table(families: &[Family]) -> Table {
 }
 
 /// The families of some rows, in order of first appearance.
-pub(super) fn of_rows(rows: &[Row]) -> Vec<Family> {
+pub(crate) fn of_rows(rows: &[Row]) -> Vec<Family> {
     let mut families: Vec<(&str, Vec<&Row>)> = Vec::new();
     for row in rows {
         match families.iter_mut().find(|(family, _)| *family == row.family) {
@@ -79,17 +79,17 @@ pub(super) fn of_rows(rows: &[Row]) -> Vec<Family> {
 }
 
 /// The geometric mean of the families' means.
-pub(super) fn overall(families: &[Family]) -> Option<f64> {
+pub(crate) fn overall(families: &[Family]) -> Option<f64> {
     geometric_mean(families.iter().filter_map(|family| family.mean_ratio))
 }
 
 /// Why a row is in no mean.
-pub(super) fn apart(name: &str) -> Option<&'static str> {
+pub(crate) fn apart(name: &str) -> Option<&'static str> {
     APART.iter().find(|(row, _)| *row == name).map(|(_, why)| *why)
 }
 
 /// Whether a row is in no mean.
-pub(crate) fn is_apart(name: &str) -> bool {
+pub fn is_apart(name: &str) -> bool {
     apart(name).is_some()
 }
 

@@ -1,20 +1,13 @@
-//! The report of a comparison of strategies.
-
-use std::io::Write;
-use std::path::Path;
+//! The results of a comparison of strategies.
 
 use serde::Deserialize;
+use warploom::show;
 use warploom::target::Device;
 use warploom::tune::compare::{Apart, Comparison, Curve, Mean, Subject};
-use warploom_report::geometric_mean;
+use warploom_report::{Table, geometric_mean};
 
-use crate::error::Error;
-use crate::report::{self, Declared as _, Format};
-use crate::show;
-use crate::suite::timed::{times, verdict, write_results};
-use crate::table::{PlainText as _, Table};
-
-pub(crate) const SCHEMA: &str = Report::NAME;
+use super::Outcome;
+use super::timed::times;
 
 /// The strategy that others are compared with.
 const BASE: &str = "random";
@@ -22,25 +15,25 @@ const BASE: &str = "random";
 report! {
     /// The results of all runs.
     #[derive(Deserialize)]
-    pub(crate) struct Report = "warploom.strategies/1" {
-        pub(crate) versions: Vec<String>, "the program, the compiler and the driver";
-        pub(crate) command: String, "the command line of the run";
-        pub(crate) date: String, "its date, as in 2026-01-31";
+    pub struct Report = "warploom.strategies/1" {
+        pub versions: Vec<String>, "the program, the compiler and the driver";
+        pub command: String, "the command line of the run";
+        pub date: String, "its date, as in 2026-01-31";
         #[serde(flatten)]
-        pub(crate) comparison: Comparison, "the runs";
-        pub(crate) relative: Vec<Relative>, "the strategies relative to `random`; empty if that is not among them";
+        pub comparison: Comparison, "the runs";
+        pub relative: Vec<Relative>, "the strategies relative to `random`; empty if that is not among them";
     }
 
     /// The speed of what a strategy finds, relative to [`BASE`].
     #[derive(Deserialize)]
-    pub(crate) struct Relative = "relative strategy" {
-        pub(crate) strategy: String, "its name";
-        pub(crate) at: Vec<Speed>, "after the same numbers of trials";
+    pub struct Relative = "relative strategy" {
+        pub strategy: String, "its name";
+        pub at: Vec<Speed>, "after the same numbers of trials";
     }
 
     /// A relative speed after a number of trials.
     #[derive(Deserialize)]
-    pub(crate) struct Speed = "relative speed" {
+    pub struct Speed = "relative speed" {
         trials: usize, "after so many trials";
         speed: Option<f64>,
             "the mean of `random` divided by that of the strategy, as a geometric mean over subjects; above 1, the strategy is better";
@@ -49,10 +42,11 @@ report! {
 }
 
 impl Report {
-    pub fn new(device: &Device, versions: &[String], date: String, trials: usize) -> Report {
+    /// Results without runs yet.
+    pub fn new(device: &Device, versions: &[String], command: String, date: String, trials: usize) -> Report {
         Report {
             versions: versions.to_vec(),
-            command: show::command(),
+            command,
             date,
             comparison: Comparison { device: device.name.clone(), trials, subjects: Vec::new() },
             relative: Vec::new(),
@@ -89,28 +83,8 @@ impl Report {
         strategies.map(|compared| compared.runs.len()).sum()
     }
 
-    pub fn print(&self, format: Format, markdown: bool, out: &mut dyn Write) -> Result<(), Error> {
-        report::in_form(out, (format, markdown), self, [Report::text, Report::markdown])
-    }
-
-    /// Writes the results to a folder.
-    pub fn write(&self, folder: &Path) -> Result<(), Error> {
-        write_results(folder, "strategies", (self, self.markdown()), std::iter::empty())
-    }
-
-    /// Returns an error if nothing valid was found for a subject.
-    pub fn verdict(&self) -> Result<(), Error> {
-        let subjects = &self.comparison.subjects;
-        let found = |subject: &&Subject| {
-            let runs = subject.strategies.iter().flat_map(|compared| &compared.runs);
-            !runs.into_iter().all(|run| run.best_us.is_empty())
-        };
-        let failed = subjects.iter().filter(|subject| !found(subject)).map(|subject| subject.subject.clone());
-        verdict("apps", subjects.len(), &failed.collect::<Vec<_>>())
-    }
-
     /// What the tables show, in a sentence.
-    pub(crate) fn caption(&self) -> String {
+    pub fn caption(&self) -> String {
         let runs = self.comparison.subjects.iter().flat_map(|subject| &subject.strategies);
         let seeds = runs.map(|compared| compared.runs.len()).max().unwrap_or(0);
         format!(
@@ -120,34 +94,8 @@ impl Report {
         )
     }
 
-    fn text(&self) -> String {
-        let subject = |subject: &Subject| {
-            let notes: String = notes(subject).iter().map(|note| format!("{note}\n")).collect();
-            format!("\n{}\n{}{notes}", subject.subject, self.table(subject, |_| false).text())
-        };
-        let subjects: String = self.comparison.subjects.iter().map(subject).collect();
-        let relative = self.relative_to_base(|table| table.text());
-        format!("{}\n{}\n{subjects}{relative}", self.head(), self.caption())
-    }
-
-    fn markdown(&self) -> String {
-        let subject = |subject: &Subject| {
-            let table = self.table(subject, |mean| is_best(subject, mean)).markdown();
-            let notes: String = notes(subject).iter().map(|note| format!("\n{note}\n")).collect();
-            format!("\n## {}\n\n{table}{notes}", subject.subject)
-        };
-        let subjects: String = self.comparison.subjects.iter().map(subject).collect();
-        let relative = self.relative_to_base(|table| format!("\n{}", table.markdown()));
-        let (versions, command) = (self.versions.join(", "), &self.command);
-        format!(
-            "# Strategies\n\n{}, {versions}.\n\nCommand: `{command}`.\n\n{} The best mean is in bold.\n{subjects}{relative}",
-            self.head(),
-            self.caption()
-        )
-    }
-
     /// The table of a subject. What is `bold` is marked as Markdown does it.
-    pub(crate) fn table(&self, subject: &Subject, bold: impl Fn(&Mean) -> bool) -> Table {
+    pub fn table(&self, subject: &Subject, bold: impl Fn(&Mean) -> bool) -> Table {
         let mut table = Table::of(&subject.strategies).left("strategy", |compared| compared.strategy.clone());
         for (number, trials) in self.comparison.steps().into_iter().enumerate() {
             table = table.right(&format!("after {trials}"), |compared| {
@@ -160,7 +108,7 @@ impl Report {
     }
 
     /// The table of relative speeds.
-    pub(crate) fn speeds(&self) -> Table {
+    pub fn speeds(&self) -> Table {
         let mut table = Table::of(&self.relative).left("strategy", |relative| relative.strategy.clone());
         for (number, trials) in self.comparison.steps().into_iter().enumerate() {
             let speed = |relative: &Relative| times(relative.at.get(number).and_then(|at| at.speed));
@@ -183,14 +131,14 @@ impl Report {
     }
 
     /// What the relative speeds are, in a sentence.
-    pub(crate) fn about_speeds(&self) -> String {
+    pub fn about_speeds(&self) -> String {
         let subjects = show::count(self.comparison.subjects.len(), "subject");
         format!("Speed relative to `{BASE}`, geometric mean over {subjects}; higher is better.")
     }
 }
 
 /// What is known beyond the times of a subject: the best that there is, and how sure the order of the best two is.
-pub(crate) fn notes(subject: &Subject) -> Vec<String> {
+pub fn notes(subject: &Subject) -> Vec<String> {
     let optimum = subject
         .optimum_us
         .map(|us| format!("Known optimum: {us:.2} us, the best of all points of the landscape."));
@@ -227,13 +175,66 @@ fn is_best(subject: &Subject, mean: &Mean) -> bool {
     mean.mean_us.is_some() && mean.mean_us == others.reduce(f64::min)
 }
 
+impl Outcome for Report {
+    const WHAT: &'static str = "apps";
+
+    fn stem(&self) -> String {
+        "strategies".to_owned()
+    }
+
+    fn text(&self, shown: &dyn Fn(&Table) -> String) -> String {
+        let subject = |subject: &Subject| {
+            let notes: String = notes(subject).iter().map(|note| format!("{note}\n")).collect();
+            format!("\n{}\n{}{notes}", subject.subject, shown(&self.table(subject, |_| false)))
+        };
+        let subjects: String = self.comparison.subjects.iter().map(subject).collect();
+        let relative = self.relative_to_base(shown);
+        format!("{}\n{}\n{subjects}{relative}", self.head(), self.caption())
+    }
+
+    fn markdown(&self) -> String {
+        let subject = |subject: &Subject| {
+            let table = self.table(subject, |mean| is_best(subject, mean)).markdown();
+            let notes: String = notes(subject).iter().map(|note| format!("\n{note}\n")).collect();
+            format!("\n## {}\n\n{table}{notes}", subject.subject)
+        };
+        let subjects: String = self.comparison.subjects.iter().map(subject).collect();
+        let relative = self.relative_to_base(|table| format!("\n{}", table.markdown()));
+        let (versions, command) = (self.versions.join(", "), &self.command);
+        format!(
+            "# Strategies\n\n{}, {versions}.\n\nCommand: `{command}`.\n\n{} The best mean is in bold.\n{subjects}{relative}",
+            self.head(),
+            self.caption()
+        )
+    }
+
+    fn schedules(&self) -> Vec<(String, &str)> {
+        Vec::new()
+    }
+
+    /// The subjects for which no strategy found anything valid.
+    fn failed(&self) -> Vec<String> {
+        let found = |subject: &&Subject| {
+            let runs = subject.strategies.iter().flat_map(|compared| &compared.runs);
+            !runs.into_iter().all(|run| run.best_us.is_empty())
+        };
+        let failed = self.comparison.subjects.iter().filter(|subject| !found(subject));
+        failed.map(|subject| subject.subject.clone()).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn report() -> Report {
-        let mut report =
-            Report::new(&Device::preset("h200").unwrap(), &["one".to_owned()], "2026-11-17".into(), 50);
+        let mut report = Report::new(
+            &Device::preset("h200").unwrap(),
+            &["one".to_owned()],
+            String::new(),
+            "2026-11-17".into(),
+            50,
+        );
         let slow: Vec<Option<f64>> = (0..30).map(|_| Some(8.0)).chain([Some(6.0)]).collect();
         report.add("blur", "random", Curve::new(0, &slow));
         report.add("blur", "opevo", Curve::new(0, &[Some(4.0)]));
@@ -247,11 +248,11 @@ mod tests {
     #[test]
     fn means_are_cells_and_the_best_are_bold() {
         let report = report();
-        let text = report.text();
+        let text = report.text(&Table::markdown);
         for line in [
-            "strategy     after 25     after 50",
-            "random    9.00 ± 1.41  8.00 ± 2.83",
-            "opevo        4.00 (1)     4.00 (1)",
+            "| strategy | after 25 | after 50 |",
+            "| random | 9.00 ± 1.41 | 8.00 ± 2.83 |",
+            "| opevo | 4.00 (1) | 4.00 (1) |",
         ] {
             assert!(text.lines().any(|shown| shown == line), "{line}\n{text}");
         }
@@ -265,7 +266,8 @@ mod tests {
 
     #[test]
     fn the_optimum_and_the_seeds_of_a_difference_are_said() {
-        let mut report = Report::new(&Device::preset("h200").unwrap(), &[], "2026-11-17".into(), 50);
+        let mut report =
+            Report::new(&Device::preset("h200").unwrap(), &[], String::new(), "2026-11-17".into(), 50);
         report.set_optimum("mm", 7.25);
         for (seed, (random, opevo)) in [(11.0, 10.0), (10.0, 9.0), (12.0, 11.0)].into_iter().enumerate() {
             report.add("mm", "random", Curve::new(seed as u64, &[Some(random)]));
@@ -274,15 +276,14 @@ mod tests {
         let optimum = "Known optimum: 7.25 us, the best of all points of the landscape.";
         let seeds = "To tell apart `opevo` and `random`, the best two after 50 trials, takes about 16 seeds each \
                      (two-sample z test at 95 %, power 80 %, with the spread seen here); 3 are too few.";
-        for text in [report.text(), report.markdown()] {
+        for text in [report.text(&Table::markdown), report.markdown()] {
             assert!(
                 text.lines().any(|line| line == optimum) && text.lines().any(|line| line == seeds),
                 "{text}"
             );
         }
-        let mut json = Vec::new();
-        report::json(&mut json, SCHEMA, &report).unwrap();
-        let back: Report = serde_json::from_slice(&json).unwrap();
+        let json = serde_json::to_string(&crate::report::object(&report)).unwrap();
+        let back: Report = serde_json::from_str(&json).unwrap();
         assert_eq!(back.comparison, report.comparison);
     }
 
@@ -291,16 +292,17 @@ mod tests {
         let rows = report().speeds().rows;
         // 9 / 4 and 1; then 2 and 1.
         assert_eq!(rows, [["random", "1.00x", "1.00x"], ["opevo", "1.50x", "1.41x"]]);
-        let mut alone = Report::new(&Device::preset("h200").unwrap(), &[], "2026-11-17".into(), 50);
+        let mut alone =
+            Report::new(&Device::preset("h200").unwrap(), &[], String::new(), "2026-11-17".into(), 50);
         alone.add("blur", "opevo", Curve::new(0, &[Some(4.0)]));
-        assert!(alone.relative.is_empty() && !alone.text().contains("relative"));
+        assert!(alone.relative.is_empty() && !alone.text(&Table::markdown).contains("relative"));
     }
 
     #[test]
     fn a_subject_without_valid_times_fails() {
         let mut report = report();
-        assert!(report.verdict().is_ok());
+        assert!(report.failed().is_empty());
         report.add("nothing", "random", Curve::new(0, &[None, None]));
-        assert_eq!(report.verdict().unwrap_err().to_string(), "1 of 3 apps have no valid schedule: nothing");
+        assert_eq!(report.failed(), ["nothing"]);
     }
 }

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use warploom::lang::files;
 
-use crate::error::Error;
+use crate::error::ResultsError;
 
 /// A file of recorded times.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Anchors {
+pub struct Anchors {
     /// The device that the times were measured on.
     pub device: String,
     apps: BTreeMap<String, Anchor>,
@@ -20,7 +20,7 @@ pub(crate) struct Anchors {
 report! {
     /// The times of an app, in microseconds.
     #[derive(Clone, Copy, Debug, Default, Deserialize)]
-    pub(crate) struct Anchor = "anchor" {
+    pub struct Anchor = "anchor" {
         pub halide_manual_us: Option<f64>, "with the schedule of Halide's authors";
         pub anderson2021_us: Option<f64>, "with the schedule of Halide's autoscheduler";
         pub floor_us: Option<f64>, "a lower bound";
@@ -28,10 +28,15 @@ report! {
 }
 
 impl Anchors {
-    pub fn read(path: &Path) -> Result<Anchors, Error> {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or holds something else.
+    pub fn read(path: &Path) -> Result<Anchors, ResultsError> {
         read(path)
     }
 
+    /// The times of an app.
     pub fn of(&self, app: &str) -> Anchor {
         self.apps.get(app).copied().unwrap_or_default()
     }
@@ -39,7 +44,7 @@ impl Anchors {
 
 /// A file of times of libraries.
 #[derive(Debug, Deserialize)]
-pub(crate) struct LibraryTimes {
+pub struct LibraryTimes {
     /// The device that the times were measured on.
     pub device: String,
     rows: Vec<LibraryRow>,
@@ -56,7 +61,7 @@ struct LibraryRow {
 report! {
     /// The times of an operator in libraries, in microseconds.
     #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
-    pub(crate) struct LibraryTime = "library" {
+    pub struct LibraryTime = "library" {
         pub fp32_us: Option<f64>, "without tensor cores";
         pub compiled_us: Option<f64>, "without tensor cores, through a compiler that fuses operations";
         pub tf32_us: Option<f64>, "with tensor cores";
@@ -64,10 +69,15 @@ report! {
 }
 
 impl LibraryTimes {
-    pub fn read(path: &Path) -> Result<LibraryTimes, Error> {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or holds something else.
+    pub fn read(path: &Path) -> Result<LibraryTimes, ResultsError> {
         read(path)
     }
 
+    /// The times of an operator.
     pub fn of(&self, name: &str, shape: &str) -> LibraryTime {
         let own = self.rows.iter().find(|row| row.name == name && row.shape == shape);
         own.map(|row| row.times).unwrap_or_default()
@@ -81,8 +91,8 @@ impl LibraryTime {
     }
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {
     let text = files::read_text(path)?;
     let file = path.display().to_string();
-    serde_json::from_str(&text).map_err(|error| Error::Anchors { file, error })
+    serde_json::from_str(&text).map_err(|error| ResultsError::Anchors { file, error })
 }

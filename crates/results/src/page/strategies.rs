@@ -6,7 +6,7 @@ use warploom_report::{Section, Strategies, TriedSubject};
 
 use super::facts_of;
 use super::source::{Content, Source};
-use crate::suite::strategies::{Results, notes};
+use crate::suite::strategies::{Report, notes};
 
 pub(super) fn sections(sources: &[Source]) -> Vec<Section> {
     let section = |source: &Source| match &source.content {
@@ -16,8 +16,8 @@ pub(super) fn sections(sources: &[Source]) -> Vec<Section> {
     sources.iter().filter_map(section).collect()
 }
 
-fn page(file: &str, results: &Results) -> Strategies {
-    let Results { versions, command, date, comparison, .. } = results;
+fn page(file: &str, results: &Report) -> Strategies {
+    let Report { versions, command, date, comparison, .. } = results;
     let subject = |subject: &Subject| TriedSubject {
         name: subject.subject.clone(),
         curves: subject.strategies.iter().map(curve).collect(),

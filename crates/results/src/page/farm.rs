@@ -3,24 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use warploom::date;
 use warploom::farm::address_of;
 use warploom::farm::history::{self, History, Past, Tuned as Improved};
 use warploom::farm::store::Postgres;
+use warploom::show;
 use warploom_report::chart::{Curve, Line, Place};
-use warploom_report::{Fact, Farm, Section};
+use warploom_report::{Fact, Farm, Section, Table};
 
 use super::source::{Content, Source, Tried};
 use super::tuned;
-use crate::date;
-use crate::error::Error;
-use crate::show;
-use crate::table::Table;
+use crate::error::ResultsError;
 
 /// The most workers that have lines of their own.
 const LINES: usize = 4;
 
 /// What the workers of a server have recorded; `None` if the place is none, or nobody worked there.
-pub(super) fn read(place: &Path) -> Result<Option<History>, Error> {
+pub(super) fn read(place: &Path) -> Result<Option<History>, ResultsError> {
     let Some(address) = address_of(place)? else { return Ok(None) };
     Ok(history::read(&Postgres::open_existing(&address)?)?)
 }

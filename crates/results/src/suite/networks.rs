@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use warploom_apps::operators::{NETWORKS, Network};
 
-use super::report::Row;
-use crate::suite::timed::{times, us};
-use crate::table::{Table, dash};
+use super::operators::Row;
+use super::timed::{times, us};
+use warploom_report::{Table, dash};
 
 /// What FlexTensor claims over cuDNN on a V100.
 const FLEXTENSOR: [(&str, &str); 2] = [("YOLO-v1, convolutions", "1.07x"), ("OverFeat", "1.39x")];
@@ -13,7 +13,7 @@ const FLEXTENSOR: [(&str, &str); 2] = [("YOLO-v1, convolutions", "1.07x"), ("Ove
 report! {
     /// A network as the sum of its layers.
     #[derive(Clone, Deserialize)]
-    pub(crate) struct Summed = "network" {
+    pub struct Summed = "network" {
         network: String, "its name";
         layers: u32, "the number of its layers";
         min_us: Option<f64>, "the sum of the layers' shortest times; `null` until all were run";
@@ -58,7 +58,7 @@ pub(crate) fn network_table(networks: &[Summed]) -> Table {
 }
 
 /// All networks, whether or not their layers have been run.
-pub(super) fn sums(rows: &[Row]) -> Vec<Summed> {
+pub(crate) fn sums(rows: &[Row]) -> Vec<Summed> {
     NETWORKS.iter().map(|network| Summed::new(network, rows)).collect()
 }
 

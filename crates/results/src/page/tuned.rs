@@ -3,6 +3,7 @@
 use warploom::app::{App, Settings, Subject};
 use warploom::lang::Pipeline;
 use warploom::schedule::{Change, Schedule};
+use warploom::show;
 use warploom::tune::records::{FinishedIteration, Problem, Records, Trial};
 use warploom::tune::sample::{Origin, Sizes};
 use warploom_report::{self as page, Fact, Iteration, Kernel, Listing, RunnerUp, Tuned};
@@ -10,10 +11,8 @@ use warploom_report::{self as page, Fact, Iteration, Kernel, Listing, RunnerUp, 
 use super::days;
 use super::nests::{Explained, Nests, Wanted, without};
 use super::source::{Source, Tried};
-use crate::error::Error;
-use crate::names::find_app;
-use crate::show;
-use crate::tune::trial_table;
+use crate::error::ResultsError;
+use crate::trials::trial_table;
 
 /// How many of the best trials have a row.
 const SHOWN: usize = 500;
@@ -24,7 +23,7 @@ pub(super) fn section(
     records: &Records,
     tried: &Tried,
     nests: &mut Nests,
-) -> Result<Tuned, Error> {
+) -> Result<Tuned, ResultsError> {
     let Tried { problem, trials } = tried;
     let finished = records.iterations(problem.id)?;
     let mut best: Vec<&Trial> = trials.iter().filter(|trial| trial.time_us().is_some()).collect();
@@ -116,7 +115,7 @@ fn floor_of(
 
 /// The app of a problem, at the sizes that give the problem's boxes.
 fn app_of(apps: &[App], pipeline: &Pipeline, problem: &Problem) -> Option<Subject> {
-    let app = find_app(apps, &problem.name).ok()?;
+    let app = apps.iter().find(|app| app.name == problem.name)?;
     let defaults = Settings::defaults(app);
     let regions = problem.sizes.outputs.iter().chain(&problem.sizes.inputs);
     let of_extents = regions.filter_map(|region| {
