@@ -1,7 +1,5 @@
 //! `--dynamic` and `--pitch`: kernels whose sizes or strides every run gives.
 
-mod ranges;
-
 use warploom::app::Subject;
 use warploom::lang::dynamic::SizeRange;
 use warploom::plan::Problem;
@@ -9,7 +7,6 @@ use warploom::schedule_file::unbuilt;
 use warploom::target::Device;
 
 use crate::error::Error;
-pub(crate) use ranges::{Ranges, described};
 
 /// Which numbers are arguments of the kernels.
 #[derive(Debug, clap::Args)]

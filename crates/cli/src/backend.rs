@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use clap::{Arg, ValueEnum};
 use warploom::Scheduled;
+use warploom::check::{Builds, run_build};
 use warploom::codegen::export::file_stem;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::Build;
 use warploom::interp::buffer::Buffer;
-use warploom::interp::expected::{Closeness, Expected};
 use warploom::lang::files;
 use warploom::plan::Problem;
 use warploom::runtime::Gpu;
@@ -19,7 +19,7 @@ use warploom::schedule_file::{problem, read_legal, unbuilt};
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::one_shot::OneShot;
-use warploom::tune::workload::{GpuError, Loaded, PERTURBED_RUNS, Workload};
+use warploom::tune::workload::{PERTURBED_RUNS, Workload};
 
 use crate::device::{self, Beside};
 use crate::error::{Error, RunError};
@@ -355,11 +355,12 @@ impl Ready<'_> {
         let program = self.target.kernels.build(&mut workload, gpu.device())?;
         let _progress = Progress::new(format!("running {}", workload.pipeline.name()), Unit::Time);
         let Check::By(tolerance) = check else {
-            return Ok((run_build(&gpu, &workload, &program, Build::Timing)?, None));
+            return Ok((run_build(&gpu, &workload, &program, Build::Timing).map_err(Error::from)?, None));
         };
         let expected = workload.expected(tolerance, PERTURBED_RUNS);
         let expected = expected.map_err(|error| RunError::Evaluation(Box::new(error)))?;
-        let builds = Builds::run(&expected, |build| workload.load(&gpu, &program, build))?;
+        let builds =
+            Builds::run(&expected, |build| workload.load(&gpu, &program, build)).map_err(Error::from)?;
         let fault = builds.fault();
         Ok((builds.outputs, fault))
     }
@@ -368,53 +369,6 @@ impl Ready<'_> {
 /// Opens the first GPU.
 pub(crate) fn open_gpu() -> Result<Gpu, Error> {
     Gpu::new(0).map_err(|error| Error::NoGpu(error.to_string()))
-}
-
-/// Compiles one build of the kernels, runs it and returns the outputs.
-pub(crate) fn run_build(
-    gpu: &Gpu,
-    workload: &Workload,
-    program: &Program,
-    build: Build,
-) -> Result<Vec<Buffer>, Error> {
-    run(workload.load(gpu, program, build))
-}
-
-/// Runs loaded kernels and returns the outputs.
-fn run(loaded: Result<Loaded, GpuError>) -> Result<Vec<Buffer>, Error> {
-    loaded.and_then(|mut loaded| loaded.run()).map_err(|error| Error::Gpu(error.to_string()))
-}
-
-/// The results of both builds of the kernels.
-pub(crate) struct Builds {
-    /// The outputs of the timing build, which is the one that users run.
-    pub(crate) outputs: Vec<Buffer>,
-    /// How close they are to the expected outputs.
-    pub(crate) closeness: Vec<Closeness>,
-    /// The first difference between the checking build, which must be exact, and the reference
-    /// evaluator.
-    pub(crate) inexact: Option<String>,
-}
-
-impl Builds {
-    /// Loads the kernels in both builds, and runs them.
-    pub(crate) fn run(
-        expected: &Expected,
-        load: impl Fn(Build) -> Result<Loaded, GpuError>,
-    ) -> Result<Builds, Error> {
-        let inexact = expected.difference(&run(load(Build::Checking))?);
-        let outputs = run(load(Build::Timing))?;
-        Ok(Builds { closeness: expected.closeness(&outputs), outputs, inexact })
-    }
-
-    /// What is wrong with either build, as a sentence.
-    pub(crate) fn fault(&self) -> Option<String> {
-        if let Some(difference) = &self.inexact {
-            return Some(format!("the checking build differs from the reference evaluator: {difference}"));
-        }
-        let far = self.closeness.iter().find_map(Closeness::sentence)?;
-        Some(format!("the timing build differs too much from the reference evaluator: {far}"))
-    }
 }
 
 fn evaluate(workload: &Workload) -> Result<Vec<Buffer>, RunError> {

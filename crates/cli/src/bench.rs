@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use warploom::app::{App, AppError, Sizes, Subject};
+use warploom::check::Builds;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::Build;
 use warploom::plan::Problem;
@@ -12,7 +13,7 @@ use warploom::target::Device;
 use warploom::tune::workload::PERTURBED_RUNS;
 
 use crate::any_size::AnySize;
-use crate::backend::{Builds, Kernels, no_schedule, open_gpu};
+use crate::backend::{Kernels, no_schedule, open_gpu};
 use crate::choice::{Choice, Chosen};
 use crate::error::Error;
 use crate::report::{self, Format};

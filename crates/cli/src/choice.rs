@@ -1,10 +1,11 @@
 //! The flags of commands that run a pipeline on data.
 
 use warploom::app::{App, Subject};
+use warploom::inputs::Given;
 use warploom::tune::workload::Workload;
 
 use crate::error::Error;
-use crate::inputs::{self, Given};
+use crate::inputs;
 use crate::pipeline::Which;
 
 /// Which pipeline, at which sizes, on which inputs.

@@ -8,7 +8,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Arg;
-use report::{Report, kernels};
 use warploom::app::{App, Subject};
 use warploom::cost::CostModel;
 use warploom::export::{ExportOptions, Package};
@@ -17,16 +16,21 @@ use warploom::schedule::Schedule;
 use warploom::schedule_file::problem;
 use warploom::search::Options;
 use warploom::target::Device;
+use warploom_results::explained::{Ranges, described};
+use warploom_results::search::Report as Searched;
 
-use crate::any_size::{AnySize, Ranges, described};
+use crate::any_size::AnySize;
 use crate::backend::{Kernels, Obtained};
 use crate::emit::{self, Emit, Scheduled};
 use crate::error::Error;
 use crate::names::written;
 use crate::pipeline::Which;
 use crate::report::{Declared as _, Format, json, text, verbatim};
+use crate::table::PlainText as _;
 use crate::writable::{self, Output};
 use crate::{search, voice};
+
+use report::{Report, kernels};
 
 /// Search for a schedule; write the kernels as CUDA and machine code, with C code that launches them
 ///
@@ -181,13 +185,13 @@ impl Arguments {
         problem: &Problem,
         any_size: Option<&Problem>,
         model: &dyn CostModel,
-    ) -> Result<(Obtained, Option<search::Report>), Error> {
+    ) -> Result<(Obtained, Option<Searched>), Error> {
         let usual = Options { any_size: any_size.cloned(), ..self.search.options(problem)? };
         let Some(options) = self.kernels.search_options(usual) else {
             return Ok((self.kernels.obtain(problem, any_size)?, None));
         };
         let found = search::run(problem, model, &options)?;
-        let report = search::Report::new(&found, model.name(), &options);
+        let report = Searched::new(&found, model.name(), &options);
         Ok((Obtained::Found(Box::new(found)), Some(report)))
     }
 
@@ -227,7 +231,7 @@ impl Arguments {
             }
         }
         match report.search.as_ref().filter(|_| self.search.statistics) {
-            Some(search) => text(out, &format!("\n{}", search.table())),
+            Some(search) => text(out, &format!("\n{}", search.table().text())),
             None => Ok(()),
         }
     }

@@ -10,12 +10,12 @@ use warploom::app::AppError;
 use warploom::cost::WeightsError;
 use warploom::export::ExportError;
 use warploom::fuzz::CaseError;
+use warploom::inputs::InputError;
 use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
-use warploom::interp::picture::Loss;
 use warploom::lang::files::ReadError;
-use warploom::lang::{BoundsError, Fault, PipelineError, Type, Value, brief};
+use warploom::lang::{BoundsError, Fault, PipelineError, Type, brief};
 use warploom::schedule_file::ScheduleFileError;
 use warploom::search::FixedError;
 use warploom::sim::SimError;
@@ -23,10 +23,10 @@ use warploom::tensor::{DefineError, Errors as TensorErrors};
 use warploom::tune::cache::CacheError;
 use warploom::tune::records::RecordsError;
 use warploom::tune::sample::ShardError;
+use warploom::tune::workload::GpuError;
 use warploom_results::ResultsError;
 
 use crate::golden::GoldenError;
-use crate::layout::Misfit;
 use crate::pipeline::is_usage;
 use crate::settings::{MAX_SIZE, MAX_STRUCTURE};
 use crate::show;
@@ -76,6 +76,9 @@ pub(crate) enum Error {
     /// An app that cannot be built or run.
     #[error(transparent)]
     App(AppError),
+    /// A file that is no input.
+    #[error(transparent)]
+    Input(InputError),
     /// Results that cannot be read or compared.
     #[error(transparent)]
     Results(ResultsError),
@@ -110,36 +113,6 @@ pub(crate) enum Error {
         "`{app}` lacks {inputs}: {names}; give files, as in --input {first}=FILE, or add --generate for made-up data"
     )]
     NoInput { app: String, inputs: String, names: String, first: String },
-    #[error("{file} has type {found}, but input `{input}` of `{app}` has type {expected}; {}", advice(file))]
-    InputType { app: String, file: String, input: String, found: Type, expected: Type },
-    #[error(
-        "input `{input}` of `{app}` takes {channels}, and converting {file} would lose {lost}; write {file}:{suffix} to \
-         convert it all the same"
-    )]
-    Channels {
-        app: String,
-        file: String,
-        input: String,
-        channels: &'static str,
-        lost: Loss,
-        suffix: &'static str,
-    },
-    #[error(
-        "{file} is a grey picture, but input `{input}` of `{app}` has 3 dimensions; write {file}:rgb to convert it"
-    )]
-    GreyPicture { app: String, file: String, input: String },
-    #[error(
-        "the number {value} in {file} is not exactly representable in {expected}, the type of input `{input}`; \
-         convert the array with astype before saving it"
-    )]
-    InputValue { file: String, input: String, value: Value, expected: Type },
-    #[error(
-        "{file} has extents {found}, but input `{input}` of `{app}` has {expected}; give a file that fits"
-    )]
-    InputShape { app: String, file: String, input: String, found: String, expected: String },
-    /// An input file with its dimensions in another order.
-    #[error("{}", misfit.sentence(file, input, app))]
-    InputLayout { app: String, file: String, input: String, misfit: Box<Misfit> },
     #[error("--trace shows a run in the simulator, not on `{on}`; leave out --on, or give --on sim")]
     TraceOn { on: String },
     #[error(
@@ -345,11 +318,6 @@ pub(crate) enum RunError {
     Kernels(#[from] Error),
 }
 
-/// How to convert a file to the right type.
-fn advice(file: &str) -> &'static str {
-    if file.to_lowercase().ends_with(".npy") { "convert it with astype" } else { "give a .npy file" }
-}
-
 impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
@@ -390,9 +358,8 @@ impl Error {
             E::Data(_) => Kind::File,
             E::NoFile { .. } | E::NoFolder { .. } | E::NoFilesIn { .. } | E::File(_) => Kind::File,
             E::Read { .. } | E::Refused(_) | E::Write { .. } | E::NoOutputFolder { .. } => Kind::File,
-            E::NotAFolder { .. } | E::IsAFolder { .. } | E::Buffer(_) | E::Channels { .. } => Kind::File,
-            E::InputType { .. } | E::InputValue { .. } | E::InputShape { .. } => Kind::File,
-            E::InputLayout { .. } | E::GreyPicture { .. } | E::Golden { .. } => Kind::File,
+            E::NotAFolder { .. } | E::IsAFolder { .. } | E::Buffer(_) => Kind::File,
+            E::Input(_) | E::Golden { .. } => Kind::File,
             E::GoldenArray { .. } | E::NoGolden { .. } | E::NoGoldenOf { .. } => Kind::File,
             E::PipelineFile { .. } | E::TensorFile(_) | E::NothingScheduled { .. } => Kind::File,
             E::Weights { .. } | E::Export(_) | E::DeviceFile { .. } | E::ManifestDevice { .. } => Kind::File,
@@ -454,6 +421,23 @@ impl From<AppError> for Error {
             AppError::Buffer(error) => Error::Buffer(error),
             error => Error::App(error),
         }
+    }
+}
+
+impl From<InputError> for Error {
+    fn from(error: InputError) -> Error {
+        match error {
+            InputError::NoFile { file } => Error::NoFile { file },
+            InputError::File(error) => Error::File(error),
+            InputError::Buffer(error) => Error::Buffer(error),
+            error => Error::Input(error),
+        }
+    }
+}
+
+impl From<GpuError> for Error {
+    fn from(error: GpuError) -> Error {
+        Error::Gpu(error.to_string())
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use warploom::interp::buffer::{Buffer, BufferError};
+use warploom::inputs::placed;
+use warploom::interp::buffer::Buffer;
 use warploom::interp::npy;
 use warploom::lang::{Region, files};
 
@@ -96,10 +97,4 @@ pub(crate) fn files_of(paths: &[PathBuf], extensions: &[&str]) -> Result<Vec<Pat
         files.extend(found);
     }
     Ok(files)
-}
-
-/// Moves a buffer to the origin of a box with the same extents.
-pub(crate) fn placed(buffer: Buffer, region: &Region) -> Result<Buffer, BufferError> {
-    let min: Vec<i64> = region.0.iter().map(|range| range.min).collect();
-    buffer.translated(&min)
 }

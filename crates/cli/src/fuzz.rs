@@ -1,10 +1,8 @@
 //! `warploom fuzz`: checks random pipelines under random or searched schedules.
 
-mod compiled;
 mod mutants;
 mod replay;
 mod report;
-mod searched;
 
 use std::io::Write;
 use std::ops::RangeInclusive;
@@ -12,18 +10,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use warploom::codegen::ir::Program;
-use warploom::codegen::printer::Build;
 use warploom::fuzz::{
-    Case, Checker, Failure, Found, Kind, Options, Run, Scheduler, Seen, Verdict, fuzz as run,
-    random_schedules, reduce,
+    Case, Checker, Failure, Found, Kind, Options, Scheduler, Seen, Verdict, fuzz as run, random_schedules,
+    reduce,
 };
 use warploom::randpipe::{self, Scale};
-use warploom::runtime::Gpu;
 use warploom::target::Device;
-use warploom::tune::workload::Workload;
+use warploom_results::fuzzing::{Compiler, Machine, Searcher, most_telling};
 
-use crate::backend::{open_gpu, run_build};
+use crate::backend::open_gpu;
 use crate::device;
 use crate::error::Error;
 use crate::model::Model;
@@ -31,9 +26,8 @@ use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::search::duration;
 use crate::writable::Output;
-use compiled::Compiler;
+
 use report::{Report, Written};
-use searched::Searcher;
 
 /// Check random pipelines under random or searched schedules against the reference evaluator
 #[derive(Debug, clap::Args)]
@@ -177,39 +171,6 @@ fn percentage(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "write a number from 0 to 100 and a percent sign, as in 20%".to_owned())
 }
 
-/// Checks cases on a GPU or in the simulator.
-struct Machine {
-    device: Device,
-    /// `None` for the simulator.
-    gpu: Option<Gpu>,
-    /// For `--compile`, which also compiles the kernels that are only simulated.
-    compiler: Option<Compiler>,
-    /// Whether kernels are built for ranges of sizes.
-    dynamic: bool,
-}
-
-impl Machine {
-    fn check(&self, case: &Case) -> Result<Verdict, Failure> {
-        match &self.gpu {
-            None if self.dynamic => case.check_dynamic(&self.device, &|program| self.compile(program)),
-            None => case.check_with(|run| self.simulate(run).map(|()| Verdict::Passed)),
-            Some(gpu) => case.check_with(|run| on_gpu(gpu, run)),
-        }
-    }
-
-    fn simulate(&self, run: &Run<'_>) -> Result<(), Failure> {
-        for program in run.case.programs(&self.device)? {
-            run.simulate(&program, &self.device)?;
-            self.compile(&program)?;
-        }
-        Ok(())
-    }
-
-    fn compile(&self, program: &Program) -> Result<(), Failure> {
-        self.compiler.as_ref().map_or(Ok(()), |compiler| compiler.compile(program))
-    }
-}
-
 /// Fuzzes, replays saved cases, or mutates kernels.
 pub(crate) fn fuzz(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let machine = arguments.machine()?;
@@ -303,7 +264,8 @@ impl Arguments {
             }
             Executor::Sim => {
                 let device = device::find(&self.device, self.format)?;
-                let compiler = self.compile.then(|| Compiler::new(&device)).transpose()?;
+                let compiler = self.compile.then(|| Compiler::new(&device)).transpose();
+                let compiler = compiler.map_err(|error| Error::Gpu(error.to_string()))?;
                 Ok(Machine { device, gpu: None, compiler, dynamic: self.dynamic })
             }
         }
@@ -331,37 +293,6 @@ impl Arguments {
             max_failures: self.max_failures,
         }
     }
-}
-
-/// Reorders the failures: the first with each symptom, then the second with each symptom, and so
-/// on.
-fn most_telling(failures: Vec<Found>) -> Vec<Found> {
-    let symptoms: Vec<String> = failures.iter().map(|found| found.failure.symptom()).collect();
-    let earlier =
-        |number: usize| symptoms[..number].iter().filter(|symptom| **symptom == symptoms[number]).count();
-    let mut ranked: Vec<(usize, Found)> =
-        failures.into_iter().enumerate().map(|(number, found)| (earlier(number), found)).collect();
-    ranked.sort_by_key(|(rank, _)| *rank);
-    ranked.into_iter().map(|(_, found)| found).collect()
-}
-
-/// Checks each program: the checking build must match the reference bit for bit, the timing build
-/// within its tolerance.
-fn on_gpu(gpu: &Gpu, run: &Run<'_>) -> Result<Verdict, Failure> {
-    let mut verdict = Verdict::Passed;
-    for program in run.case.programs(gpu.device())? {
-        let found = both_builds(gpu, run, &program)?;
-        verdict = if verdict == Verdict::Passed { found } else { verdict };
-    }
-    Ok(verdict)
-}
-
-fn both_builds(gpu: &Gpu, run: &Run<'_>, program: &Program) -> Result<Verdict, Failure> {
-    let workload = Workload::new(&run.case.pipeline, &run.case.request, run.inputs.clone());
-    let outputs =
-        |build| run_build(gpu, &workload, program, build).map_err(|error| Failure::Device(error.to_string()));
-    run.compare(&outputs(Build::Checking)?)?;
-    run.judge(&outputs(Build::Timing)?)
 }
 
 #[cfg(test)]
@@ -440,16 +371,6 @@ mod tests {
         for row in ["fuzz failure: funcs", "fuzz ill-conditioned: message"] {
             assert!(seen.contains(row), "{row}: {seen:?}");
         }
-    }
-
-    #[test]
-    fn every_symptom_has_its_turn() {
-        let found = |schedule_seed, failure| Found { pipeline_seed: 0, schedule_seed, case: None, failure };
-        let device = |seed| found(seed, Failure::Device("made up".to_owned()));
-        let numeric = |seed| found(seed, Failure::Numeric("made up".to_owned()));
-        let order = most_telling(vec![device(0), device(1), device(2), numeric(3), numeric(4)]);
-        let order: Vec<u64> = order.iter().map(|found| found.schedule_seed).collect();
-        assert_eq!(order, [0, 3, 1, 4, 2]);
     }
 
     #[test]

@@ -1,13 +1,10 @@
 //! `warploom landscape`: records the times of all points of a small space, and shows them.
 
-mod summary;
-
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Subcommand;
-use summary::{Count, Summary};
 use warploom::app::{App, Subject, Tunable};
 use warploom::cost::Analytic;
 use warploom::plan::Problem;
@@ -17,6 +14,7 @@ use warploom::schedule_file::{legal, problem, read_written};
 use warploom::search::Options;
 use warploom::tune::landscape::{Definition, Landscape, LandscapeError, Limits, Recorded, record};
 use warploom::tune::tuning::{Ended, Event};
+use warploom_results::landscape::{Count, Summary};
 use warploom_results::trials::why_nothing;
 
 use crate::error::{Error, Kind};
@@ -102,7 +100,7 @@ struct Recording {
 pub(crate) fn landscape(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     match &arguments.what {
         What::Record(recording) => recording.run(apps, out),
-        What::Show { file, format } => Summary::new(&Landscape::read(file)?).print(file, *format, out),
+        What::Show { file, format } => show_summary(&Landscape::read(file)?, file, *format, out),
     }
 }
 
@@ -174,7 +172,7 @@ impl Recording {
         let failed = failure(&landscape, &ended, &asked.name);
         // In JSON, an error is the only object.
         if failed.is_none() || !self.format.json {
-            Summary::new(&landscape).print(file, self.format, out)?;
+            show_summary(&landscape, file, self.format, out)?;
         }
         failed.map_or(Ok(()), Err)
     }
@@ -200,6 +198,17 @@ impl From<LandscapeError> for Error {
 }
 
 /// The kind of an error of landscapes.
+/// Prints the summary of a file.
+fn show_summary(
+    landscape: &Landscape,
+    file: &Path,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let summary = Summary::new(landscape);
+    report::print(out, format, &summary, || summary.text(file))
+}
+
 pub(crate) fn landscape_kind(error: &LandscapeError) -> Kind {
     use LandscapeError::{Bounds, Outside, Points, Strategy, Template};
     match error {

@@ -22,7 +22,6 @@ mod apps;
 mod backend;
 mod bench;
 mod cache;
-mod channels;
 mod choice;
 #[cfg(feature = "train")]
 mod collect;
@@ -48,7 +47,6 @@ mod help;
 mod ignored;
 mod inputs;
 mod landscape;
-mod layout;
 mod manual;
 mod model;
 mod names;

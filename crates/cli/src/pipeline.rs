@@ -4,11 +4,12 @@ pub(crate) mod file;
 mod tensor;
 
 use warploom::app::{App, Settings, Subject};
+use warploom::inputs::{Given, fit, solve_sizes};
 use warploom::lang::ir::ParamDecl;
 use warploom::lang::{BoundsError, ParamId, Pipeline, Realisation, Value};
 
 use crate::error::Error;
-use crate::inputs::{self, Given};
+use crate::inputs;
 use crate::names::find_app;
 use crate::settings::{set_params, set_sizes, set_structure};
 
@@ -173,9 +174,9 @@ impl Values {
         let shapes = app.shapes_at(&settings);
         let names: Vec<&str> = shapes.inputs.iter().map(|(name, _)| name.as_str()).collect();
         let given = inputs::read(app, &settings, &pipeline, &names, files)?;
-        inputs::solve_sizes(app, &mut settings, &fixed, &given);
+        solve_sizes(app, &mut settings, &fixed, &given);
         let subject = Subject { unset, ..Subject::new(app, settings)? };
-        let given = inputs::fit(&subject, given)?;
+        let given = fit(&subject, given)?;
         Ok((subject, given))
     }
 }

@@ -1,6 +1,5 @@
 //! `warploom run`: runs an app on files or on generated inputs.
 
-mod recorder;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -8,6 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use warploom::app::{App, Subject};
+use warploom::inputs::Given;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::files::{self, FileError};
 use warploom::interp::picture;
@@ -17,7 +17,7 @@ use warploom::tune::workload::Workload;
 use crate::backend::{self, Backend, Check, Done};
 use crate::choice::Choice;
 use crate::error::{Error, RunError};
-use crate::inputs::{self, Given};
+use crate::inputs;
 use crate::names::{Kind, written};
 use crate::report::{self, Format};
 use crate::show;

@@ -29,6 +29,7 @@ use crate::search::duration;
 use crate::show;
 use crate::tune::{FirstModel, Measuring, Start, retrainer, stop_on_interrupt};
 use crate::writable::{self, Output};
+
 use strategies::Comparing;
 use written::verdict;
 

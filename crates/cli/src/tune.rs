@@ -38,14 +38,14 @@ use crate::report::Format;
 use crate::search::duration;
 use crate::writable::{self, Output};
 
+use strategy::{Exploration, Exploring};
+
 #[cfg(all(feature = "farm", unix))]
 pub(crate) use interrupt::stop_working;
 pub(crate) use interrupt::{stop_on_interrupt, stop_watching};
 pub(crate) use measuring::Measuring;
 pub(crate) use progress::Progress;
 pub(crate) use strategy::Spaces;
-
-use strategy::{Exploration, Exploring};
 
 /// The default database of trials.
 pub(crate) const RECORDS: &str = "tuning.db";

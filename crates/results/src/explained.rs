@@ -1,12 +1,50 @@
-//! Explanations of schedules as text.
+//! Explanations of schedules: as text, as pages, compared, and across ranges of sizes.
+
+mod against;
+mod page;
+mod ranges;
+mod words;
 
 use warploom::cost::CostModel;
 use warploom::plan::Problem;
 use warploom::schedule::Schedule;
-use warploom::schedule_file::{ScheduleFileError, unbuilt};
+use warploom::schedule_file::{ScheduleFileError, rewritten, unbuilt};
 use warploom::show;
 use warploom::target::Device;
 use warploom::tune::explain::{Explanation, microseconds};
+
+pub use against::Against;
+pub use page::page;
+pub use ranges::{Ranges, described};
+
+/// A schedule with what is predicted of it.
+pub struct Explained {
+    /// Where the schedule comes from.
+    pub source: String,
+    /// The schedule.
+    pub schedule: Schedule,
+    /// The problem of the pipeline that the schedule describes.
+    pub problem: Problem,
+    /// What its kernels do.
+    pub explanation: Explanation,
+}
+
+impl Explained {
+    /// Explains a schedule of a problem.
+    ///
+    /// # Errors
+    /// If the schedule is illegal.
+    pub fn new(
+        source: String,
+        problem: &Problem,
+        schedule: Schedule,
+        model: &dyn CostModel,
+    ) -> Result<Explained, ScheduleFileError> {
+        let problem = rewritten(problem, &schedule)?;
+        let explanation = explanation(&problem, &schedule, model)?;
+        Ok(Explained { source, schedule, problem, explanation })
+    }
+}
 
 /// The explanation of a schedule.
 ///

@@ -2,19 +2,34 @@
 //!
 //! | module | |
 //! | --- | --- |
+//! | [`accuracy`] | the tolerances of apps, and how much of them is used |
 //! | [`suite`] | measures apps and operators one after another; results of these, and of comparisons of strategies |
 //! | [`trials`] | trials as reports show them |
-//! | [`explained`] | explanations of schedules as text |
+//! | [`explained`] | explanations of schedules: as text, as pages, compared, across ranges of sizes |
+//! | [`fuzzing`] | random pipelines under schedules of the search, with a compiler, or on a GPU |
+//! | [`landscape`] | what a recorded landscape is of |
+//! | [`search`] | what a search did |
 //! | [`page`] | the page of `warploom_report` that results and databases of records make |
+//! | [`mod@trace`] | what a run computes and reads, and when, as a page |
 //! | [`mod@report`] | declares JSON objects, from which the tables of `docs/json.md` follow |
 
 #[macro_use]
 pub mod report;
 
+pub mod accuracy;
 mod error;
 pub mod explained;
+pub mod fuzzing;
+pub mod landscape;
 pub mod page;
+pub mod search;
 pub mod suite;
+pub mod trace;
 pub mod trials;
 
 pub use error::ResultsError;
+
+#[cfg(test)]
+#[path = "../../cli/tests/program/documented.rs"]
+#[allow(dead_code, reason = "the tests of the program use the rest")]
+mod documented;

@@ -16,8 +16,10 @@ use warploom::date;
 use warploom_report::{Fact, Page, Section, Table};
 
 use crate::error::ResultsError;
-pub use nests::Nests;
+
 use source::Content;
+
+pub use nests::Nests;
 pub use source::Source;
 
 /// The page of all that the sources hold, with the command that makes it. A live page loads itself again.

@@ -32,6 +32,7 @@ mod compiled;
 pub mod date;
 mod detect;
 pub mod export;
+pub mod inputs;
 mod model;
 mod on_device;
 mod recent;

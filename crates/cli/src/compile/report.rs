@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
+use warploom::app::Sizes;
 use warploom::codegen::export::{Compiled, Target};
 use warploom::cost::Basis;
 use warploom::runtime::compiler::Image;
 use warploom::target::program;
 use warploom::tune::explain::{Explanation, Idle, KernelExplanation};
+use warploom_results::explained::Ranges;
+use warploom_results::search::Report as Searched;
 
-use crate::any_size::Ranges;
-use crate::search;
 use crate::show;
 use crate::table::{PlainText as _, Table, dash};
-use warploom::app::Sizes;
 
 report! {
     pub(crate) struct Report = "warploom.compile/2" {
@@ -36,7 +36,7 @@ report! {
         pub(crate) basis: Basis, "what predicted the times";
         pub(crate) idle: Option<Idle>, "the kernel that takes most of the time while most of the GPU is idle";
         pub(crate) kernels: Vec<Kernel>, "the kernels";
-        pub(crate) search: Option<search::Report>, "`null` if a schedule was given";
+        pub(crate) search: Option<Searched>, "`null` if a schedule was given";
         pub(crate) schedule: String, "the [schedule](schedules.md)";
         pub(crate) files: Vec<String>, "the files that were written";
         pub(crate) emitted: BTreeMap<String, Json>, "the outputs of `--emit` by name";
@@ -93,7 +93,12 @@ impl Report {
         let also_for = also_for.collect::<String>();
         // The figures that follow are of the sizes in the head.
         let across = self.ranges.as_ref().map(|ranges| {
-            format!("{} for {} ({arch}){also_for}, {}\n", self.app, self.device, ranges.text())
+            format!(
+                "{} for {} ({arch}){also_for}, {}\n",
+                self.app,
+                self.device,
+                ranges.text(&|table| table.text())
+            )
         });
         let head = format!(
             "{}{}{} for {} ({arch}){}: {:.1} us predicted by {}; {}; {}, {launches} per run, {} of workspace\n\n",

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use warploom::fuzz::{Failure, Reason, Reduced, Skipped, Summary};
 use warploom::plan::{Choice, Coverage, StageKind};
 use warploom::target::Device;
+use warploom_results::fuzzing::{Compiled, Searched};
 
-use super::{Arguments, compiled, searched};
+use super::Arguments;
 use crate::error::Error;
 use crate::names::written;
 use crate::report::{Declared as _, json, text};
@@ -31,8 +32,8 @@ report! {
         kinds: BTreeMap<&'static str, usize>, "the failures by kind";
         stopped: bool, "whether the run stopped early because of too many failures";
         seconds: f64, "how long it took";
-        search: Option<searched::Counts>, "with `--search`";
-        compiled: Option<compiled::Counts>, "with `--compile`";
+        search: Option<Searched>, "with `--search`";
+        compiled: Option<Compiled>, "with `--compile`";
         failures: Vec<Written>, "the failures that were reduced and written";
         coverage: Vec<Line>, "which decisions occurred";
         #[serde(skip)]
@@ -150,12 +151,12 @@ impl Report {
     }
 
     /// Adds the statistics of the searches.
-    pub(super) fn searched(self, search: Option<searched::Counts>) -> Report {
+    pub(super) fn searched(self, search: Option<Searched>) -> Report {
         Report { search, ..self }
     }
 
     /// Adds the statistics of the compilations.
-    pub(super) fn compiled(self, compiled: Option<compiled::Counts>) -> Report {
+    pub(super) fn compiled(self, compiled: Option<Compiled>) -> Report {
         Report { compiled, ..self }
     }
 
@@ -184,8 +185,8 @@ impl Report {
             format!("ill-conditioned, schedule {schedule_seed:016x}: {message}\n")
         });
         let line = shaky.fold(line, |line, shaky| line + &shaky);
-        let search = self.search.as_ref().map(searched::Counts::text).unwrap_or_default();
-        let compiled = self.compiled.as_ref().map(compiled::Counts::text).unwrap_or_default();
+        let search = self.search.as_ref().map(Searched::text).unwrap_or_default();
+        let compiled = self.compiled.as_ref().map(Compiled::text).unwrap_or_default();
         self.say(out, &(line + &search + &compiled))
     }
 

@@ -2,12 +2,13 @@
 
 use warploom::app::{App, Settings, Subject};
 use warploom::fuzz::{Case, CaseError};
+use warploom::inputs::{Given, fit};
 use warploom::lang::files;
 use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, infer};
 
 use super::{Purpose, Values, fill, is_tensor, tensor};
 use crate::error::Error;
-use crate::inputs::{self, Given};
+use crate::inputs;
 
 /// The pipeline of a file at the requested sizes, or at those of the input files.
 pub(super) fn realise(
@@ -32,7 +33,7 @@ pub(super) fn realise(
     infer(&pipeline, &request).map_err(|error| refused(file, &pipeline, error))?;
     let app = App::of_pipeline(&pipeline, &request);
     let subject = Subject { unset, ..Subject::new(&app, Settings::defaults(&app))? };
-    let given = inputs::fit(&subject, given)?;
+    let given = fit(&subject, given)?;
     Ok((subject, given))
 }
 

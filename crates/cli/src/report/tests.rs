@@ -1,7 +1,5 @@
 //! What the page of JSON calls types that are declared elsewhere than in reports of the program.
 
-use std::time::Duration;
-
 use warploom::codegen::export::{Compiled, Target};
 use warploom::cost::Basis;
 use warploom::lang::Region;
@@ -11,6 +9,9 @@ use warploom::target::Device;
 use warploom::tune::explain::{Explanation, Idle};
 use warploom::tune::records::ProblemId;
 use warploom::tune::tuning::{Progress, Tally};
+use warploom_results::explained::{Against, Ranges};
+use warploom_results::fuzzing::{self, Searched};
+use warploom_results::search;
 use warploom_results::trials::TrialReport;
 
 use super::Declared;
@@ -23,7 +24,7 @@ pub(crate) use described::{Described, Row, Rows, is_on_the_page};
 
 called! {
     "integer": ProblemId;
-    "not in JSON": Duration, Counters;
+    "not in JSON": Counters;
     "region": Region;
     "basis": Basis;
     "compiled code": Compiled;
@@ -36,6 +37,11 @@ called! {
     "simulated kernel": KernelCounters;
     "tally": Tally;
     "timing": Timing;
+    "compared schedule": Against;
+    "fuzz search": Searched;
+    "fuzz compiled": fuzzing::Compiled;
+    "ranges": Ranges;
+    "search": search::Report;
     "trial": TrialReport;
 }
 

@@ -2,12 +2,13 @@
 
 use std::io::Write;
 use std::path::Path;
-use warploom_results::trials::{TrialReport, basis_of, range_of, trial_table};
 
+use warploom::app::{Sizes, Subject};
 use warploom::cost::{Basis, CostModel};
 use warploom::records::shown;
 use warploom::target::Device;
 use warploom::tune::tuning::{Ended, Progress, Tuned};
+use warploom_results::trials::{TrialReport, basis_of, range_of, trial_table};
 
 use super::progress::SCHEMA;
 use super::strategy::Exploration;
@@ -15,7 +16,6 @@ use crate::error::Error;
 use crate::report::{self, Format};
 use crate::show;
 use crate::table::PlainText as _;
-use warploom::app::{Sizes, Subject};
 
 report! {
     /// The result of a run.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use warploom::app::{Size, Sizes};
 use warploom::lang::Type;
@@ -152,6 +153,7 @@ called! {
     "number": f64;
     "boolean": bool;
     "array of integer": (usize, usize);
+    "not in JSON": Duration;
     "size": Size;
     "map of size": Sizes;
     "comparison": Comparison;

@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 use warploom_report::geometric_mean;
+use warploom_report::{Table, dash};
 
 use super::operators::Row;
 use super::timed::times;
-use warploom_report::{Table, dash};
 
 /// What a ratio counts at most in the mean of its family; at least, it counts as the inverse.
 pub(crate) const MOST: f64 = 4.0;

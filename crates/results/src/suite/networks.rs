@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 use warploom_apps::operators::{NETWORKS, Network};
+use warploom_report::{Table, dash};
 
 use super::operators::Row;
 use super::timed::{times, us};
-use warploom_report::{Table, dash};
 
 /// What FlexTensor claims over cuDNN on a V100.
 const FLEXTENSOR: [(&str, &str); 2] = [("YOLO-v1, convolutions", "1.07x"), ("OverFeat", "1.39x")];

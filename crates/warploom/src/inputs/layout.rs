@@ -4,16 +4,15 @@
 //! channels of a pixel lie side by side. Files are matched with inputs by index, `f(x, y, c)` with
 //! `array[c][y][x]` or with a picture. Where that does not fit, an input may still be stored as the file is.
 
-use warploom::app::{App, Settings};
-use warploom::interp::buffer::{Buffer, BufferError};
-use warploom::lang::Region;
-use warploom::lang::ir::InputDecl;
+use warploom_interp::buffer::{Buffer, BufferError};
+use warploom_lang::Region;
+use warploom_lang::ir::InputDecl;
 
-use crate::settings::change;
+use crate::app::{App, Settings};
 use crate::show;
 
 /// An input, and what is known of its extents before a file gives its sizes.
-pub(crate) struct Layout<'a> {
+pub struct Layout<'a> {
     input: &'a InputDecl,
     /// The extents that no size changes.
     known: Vec<Option<i64>>,
@@ -33,7 +32,8 @@ enum Source {
 
 /// A file that fits an input only in another order of its dimensions, or that may be meant so.
 #[derive(Debug)]
-pub(crate) enum Misfit {
+pub enum Misfit {
+    /// It fits in another order.
     Order {
         /// The extents of the file.
         found: String,
@@ -53,7 +53,7 @@ pub(crate) enum Misfit {
 
 impl Misfit {
     /// The error for a file and an input of an app.
-    pub fn sentence(&self, file: &str, input: &str, app: &str) -> String {
+    pub(super) fn sentence(&self, file: &str, input: &str, app: &str) -> String {
         match self {
             Misfit::Order { found, dimension, extent, remedy } => format!(
                 "{file} has extents {found}, but dimension {dimension} of input `{input}` of `{app}` has extent {extent}; \
@@ -78,7 +78,7 @@ impl<'a> Layout<'a> {
         known.resize(input.dimensions, None);
         for size in &app.sizes {
             let mut larger = settings.clone();
-            change(&mut larger, &size.name, settings.number(&size.name) + 1.0);
+            let _known = larger.set(&size.name, settings.number(&size.name) + 1.0);
             let there = extents(&larger).unwrap_or_default();
             for (d, known) in known.iter_mut().enumerate() {
                 *known = known.filter(|extent| there.get(d) == Some(extent));
@@ -93,7 +93,7 @@ impl<'a> Layout<'a> {
     }
 
     /// The number of dimensions of the input.
-    pub fn dimensions(&self) -> usize {
+    pub(super) fn dimensions(&self) -> usize {
         self.input.dimensions
     }
 
@@ -111,13 +111,13 @@ impl<'a> Layout<'a> {
     }
 
     /// The name of the input.
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.input.name
     }
 
     /// The content of a file with the dimensions of the input. `order` lists the dimensions of the file from
     /// the fastest to the slowest.
-    pub fn fit(&self, buffer: Buffer, order: &[usize]) -> Result<Result<Buffer, Misfit>, BufferError> {
+    pub(super) fn fit(&self, buffer: Buffer, order: &[usize]) -> Result<Result<Buffer, Misfit>, BufferError> {
         let extents = buffer.region().extents();
         let as_stored = self.as_stored(order);
         if extents.len() != self.input.dimensions {
@@ -205,7 +205,7 @@ fn tuple(axes: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use warploom::lang::Type;
+    use warploom_lang::Type;
 
     use super::*;
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use warploom::show;
 use warploom::tune::explain::{Explanation, KernelExplanation, Line, microseconds};
-
-use crate::show;
 
 /// The relative difference from which two numbers count as different.
 const NOTABLE: f64 = 0.01;
@@ -14,7 +13,7 @@ const KERNELS: usize = 4;
 
 report! {
     /// A number of both schedules.
-    pub(super) struct Cost = "compared number" {
+    pub struct Cost = "compared number" {
         what: String,
             "what it is: `launches`, `read from global memory`, `written to global memory`, or the predicted time of one of the kernels that differ most";
         unit: &'static str, "`us`, `bytes`, or empty for a count";

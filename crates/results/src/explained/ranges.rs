@@ -8,17 +8,16 @@ use warploom::cost::CostModel;
 use warploom::lang::dynamic::SizeRange;
 use warploom::plan::Problem;
 use warploom::schedule::Schedule;
-use warploom::schedule_file::problem;
+use warploom::schedule_file::{ScheduleFileError, problem};
+use warploom::show;
 use warploom::target::program;
-use warploom_results::explained::explanation;
+use warploom_report::{Table, dash};
 
-use crate::error::Error;
-use crate::show;
-use crate::table::{PlainText as _, Table, dash};
+use super::explanation;
 
 report! {
     /// The sizes that every run gives, and what the kernels need at some of them.
-    pub(crate) struct Ranges = "ranges" {
+    pub struct Ranges = "ranges" {
         given: Vec<Given>, "the sizes that every run gives";
         at: Vec<At>, "at the smallest sizes, at those that the schedule was searched for, and at the largest";
     }
@@ -42,7 +41,7 @@ report! {
 }
 
 /// The description of a program for launches at the sizes that it was scheduled for, dense.
-pub(crate) fn described(program: &Program, any_size: Option<&Problem>) -> program::Program {
+pub fn described(program: &Program, any_size: Option<&Problem>) -> program::Program {
     let sizes = any_size.and_then(Problem::sizes);
     let typical = sizes.map_or(&[][..], |sizes| &sizes.request.typical_sizes);
     PRINTER
@@ -51,13 +50,16 @@ pub(crate) fn described(program: &Program, any_size: Option<&Problem>) -> progra
 }
 
 impl Ranges {
-    /// `None` if all sizes are fixed.
-    pub(crate) fn new(
+    /// The figures of kernels for any size; `None` if all sizes are fixed.
+    ///
+    /// # Errors
+    /// If the schedule is illegal at some of the sizes.
+    pub fn new(
         any_size: &Problem,
         schedule: &Schedule,
         program: &Program,
         model: &dyn CostModel,
-    ) -> Result<Option<Ranges>, Error> {
+    ) -> Result<Option<Ranges>, ScheduleFileError> {
         let Some(request) = any_size.sizes().map(|sizes| &sizes.request) else { return Ok(None) };
         let (pipeline, device) = (any_size.pipeline(), any_size.device());
         let manifest = Manifest::new(pipeline, any_size.request(), device, &[], program);
@@ -105,18 +107,18 @@ impl Ranges {
             ("largest", ends(|range| range.max)),
         ]
         .map(|(sizes, values)| at(sizes, values));
-        let at = at.into_iter().collect::<Result<Vec<At>, Error>>()?;
+        let at = at.into_iter().collect::<Result<Vec<At>, ScheduleFileError>>()?;
         Ok(Some(Ranges { given: given.collect(), at }))
     }
 
-    /// The ranges, and a table with a line for each choice of sizes.
-    pub(crate) fn text(&self) -> String {
+    /// The ranges, and a table, which `shown` lays out, with a line for each choice of sizes.
+    pub fn text(&self, shown: &dyn Fn(&Table) -> String) -> String {
         let range = |Given { name, min, max, .. }: &Given| format!("{name}={min}..{max}");
         let names: Vec<String> = self.given.iter().map(range).collect();
-        format!("for any sizes {}\n{}", names.join(", "), self.table())
+        format!("for any sizes {}\n{}", names.join(", "), self.table(shown))
     }
 
-    fn table(&self) -> String {
+    fn table(&self, shown: &dyn Fn(&Table) -> String) -> String {
         let values = |at: &At| {
             let values = self.given.iter().zip(&at.values);
             values.map(|(given, value)| format!("{}={value}", given.name)).collect::<Vec<_>>().join(", ")
@@ -124,13 +126,12 @@ impl Ranges {
         let unusable = self.at.iter().filter_map(|at| Some((at.sizes, at.unusable.as_ref()?)));
         let notes =
             unusable.map(|(sizes, why)| format!("note: the {sizes} sizes cannot be used together: {why}\n"));
-        Table::of(&self.at)
+        let table = Table::of(&self.at)
             .left("sizes", |at| at.sizes.to_owned())
             .left("", values)
             .right("blocks", |at| dash(at.blocks))
             .right("workspace", |at| dash(at.workspace_bytes.map(show::bytes)))
-            .right("predicted us", |at| dash(at.predicted_us.map(|time| format!("{time:.1}"))))
-            .text()
-            + &notes.collect::<String>()
+            .right("predicted us", |at| dash(at.predicted_us.map(|time| format!("{time:.1}"))));
+        shown(&table.done()) + &notes.collect::<String>()
     }
 }

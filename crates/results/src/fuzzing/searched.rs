@@ -1,4 +1,4 @@
-//! `warploom fuzz --search`: takes the schedules from a search.
+//! Schedules that a search finds, for fuzzing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use warploom::search::{Options, Outcome, Refusal, search};
 use warploom::target::Device;
 
 /// Searches for schedules of random pipelines and keeps statistics.
-pub(super) struct Searcher<'a> {
+pub struct Searcher<'a> {
     device: &'a Device,
     model: Box<dyn CostModel + Send>,
     /// The number of searches per pipeline.
@@ -25,7 +25,7 @@ pub(super) struct Searcher<'a> {
 report! {
     /// Statistics of all searches.
     #[derive(Clone, Default)]
-    pub(super) struct Counts = "fuzz search" {
+    pub struct Counts = "fuzz search" {
         searches: u64, "the searches";
         candidates: u64, "the schedules that were found";
         fallbacks: Vec<u64>, "seeds of pipelines for which only the default schedule was found";
@@ -46,7 +46,8 @@ report! {
 }
 
 impl<'a> Searcher<'a> {
-    pub(super) fn new(
+    /// So many searches for a pipeline, of whose schedules so many are checked.
+    pub fn new(
         device: &'a Device,
         model: Box<dyn CostModel + Send>,
         samples: usize,
@@ -57,7 +58,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// The best and the worst schedule that a search found, and some in between.
-    pub(super) fn schedules(&self, problem: &Problem, seed: u64) -> Vec<Schedule> {
+    pub fn schedules(&self, problem: &Problem, seed: u64) -> Vec<Schedule> {
         let outcome = self.search(problem, seed);
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(seed, &outcome);
         match outcome.candidates.len() {
@@ -70,7 +71,10 @@ impl<'a> Searcher<'a> {
     }
 
     /// Checks that a search for the case's pipeline succeeds; its results are ignored.
-    pub(super) fn check(&self, case: &Case) -> Result<Verdict, Failure> {
+    ///
+    /// # Errors
+    /// If its inputs cannot be made.
+    pub fn check(&self, case: &Case) -> Result<Verdict, Failure> {
         case.check_with(|run| {
             let Case { pipeline, request, seed, .. } = run.case;
             if let Ok(problem) = Problem::new(pipeline, request, self.device) {
@@ -93,7 +97,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// The statistics so far.
-    pub(super) fn counts(&self) -> Counts {
+    pub fn counts(&self) -> Counts {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // Searches finish in any order.
         counts.fallbacks.sort_unstable();
@@ -119,7 +123,8 @@ impl Counts {
         *longest = longest.max(statistics.elapsed.as_secs_f64());
     }
 
-    pub(super) fn text(&self) -> String {
+    /// The statistics for a terminal.
+    pub fn text(&self) -> String {
         let Counts { searches, candidates, fallbacks, dropped, times, .. } = self;
         let refused = self.refused.iter().filter(|(_, count)| **count > 0);
         let refused: Vec<String> = refused.map(|(reason, count)| format!("{count} {reason}")).collect();

@@ -1,17 +1,16 @@
-//! `warploom fuzz --compile`: compiles the kernels of every case.
+//! Compiles the kernels of every case.
 
 use std::sync::{Mutex, PoisonError};
 
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::{Build, PRINTER};
 use warploom::fuzz::Failure;
+use warploom::runtime;
 use warploom::runtime::compiler::{self, Arch};
 use warploom::target::Device;
 
-use crate::error::Error;
-
 /// Compiles kernels with NVRTC and counts spilled registers.
-pub(super) struct Compiler {
+pub struct Compiler {
     arch: Arch,
     counts: Mutex<Counts>,
 }
@@ -19,7 +18,7 @@ pub(super) struct Compiler {
 report! {
     /// Statistics of all compilations.
     #[derive(Clone, Default)]
-    pub(super) struct Counts = "fuzz compiled" {
+    pub struct Counts = "fuzz compiled" {
         programs: u64, "the compiled programs";
         kernels: u64, "their kernels";
         spilling_kernels: u64, "the kernels that spill registers";
@@ -29,14 +28,20 @@ report! {
 }
 
 impl Compiler {
-    /// Returns an error if NVRTC is missing.
-    pub(super) fn new(device: &Device) -> Result<Compiler, Error> {
-        let arch = Arch::for_device(device).map_err(|error| Error::Gpu(error.to_string()))?;
+    /// A compiler for a device.
+    ///
+    /// # Errors
+    /// If NVRTC is missing.
+    pub fn new(device: &Device) -> Result<Compiler, runtime::Error> {
+        let arch = Arch::for_device(device)?;
         Ok(Compiler { arch, counts: Mutex::default() })
     }
 
     /// Compiles the timing build of the kernels.
-    pub(super) fn compile(&self, program: &Program) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// If NVRTC refuses them.
+    pub fn compile(&self, program: &Program) -> Result<(), Failure> {
         let compiled = compiler::compile_program(&PRINTER.describe(program, Build::Timing), self.arch);
         let (_, image) = compiled.map_err(|error| Failure::Device(error.to_string()))?;
         if let Some(image) = image {
@@ -46,7 +51,7 @@ impl Compiler {
     }
 
     /// The statistics so far.
-    pub(super) fn counts(&self) -> Counts {
+    pub fn counts(&self) -> Counts {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -61,7 +66,8 @@ impl Counts {
         self.longest_seconds = self.longest_seconds.max(image.time.as_secs_f64());
     }
 
-    pub(super) fn text(&self) -> String {
+    /// The statistics for a terminal.
+    pub fn text(&self) -> String {
         let Counts { programs, kernels, spilling_kernels, spilled_bytes, longest_seconds } = self;
         format!(
             "{programs} programs of {kernels} kernels compiled; {spilling_kernels} kernels spill {spilled_bytes} bytes; \

@@ -7,28 +7,29 @@ use warploom::codegen::printer::{Build, LineOrigin, Listing, PRINTER};
 use warploom::lang::{FuncId, Id};
 use warploom::plan::{Plan, Problem};
 use warploom::schedule::{Item, Schedule, Source};
-use warploom::schedule_file::build_program;
+use warploom::schedule_file::{ScheduleFileError, build_program};
+use warploom::show;
 use warploom::target::Device;
 use warploom::tune::explain::{KernelExplanation, Line, Traffic, amount, microseconds};
 use warploom_report::Fact;
 use warploom_report::explained::{
     self as view, Graph, GraphNode, KernelView, NestLine, Part, Role, SourceLine,
 };
-use warploom_results::explained::predicted;
 
-use crate::error::Error;
-use crate::explain::Explained;
-use crate::explain::against::{Against, differs, sentence};
-use crate::show;
+use super::against::{Against, differs, sentence};
+use super::{Explained, predicted};
 
-/// The page of one schedule, or of two.
-pub(super) fn page(
+/// The page of one schedule, or of two. `sizes` starts with ` at`.
+///
+/// # Errors
+/// If kernels cannot be built.
+pub fn page(
     app: &str,
     sizes: &str,
     device: &Device,
     first: &Explained,
     second: Option<&Explained>,
-) -> Result<view::Explained, Error> {
+) -> Result<view::Explained, ScheduleFileError> {
     let facts = vec![
         Fact::new("pipeline", app),
         Fact::new("sizes", sizes.trim_start_matches(" at ")),
@@ -53,7 +54,7 @@ pub(super) fn page(
 }
 
 /// One schedule. Kernels that the other one does not have are marked.
-fn version(explained: &Explained, other: Option<&Explained>) -> Result<view::Version, Error> {
+fn version(explained: &Explained, other: Option<&Explained>) -> Result<view::Version, ScheduleFileError> {
     let Explained { source, schedule, problem, explanation } = explained;
     let plan = problem.plan(schedule);
     let listing = PRINTER.print_lines(&build_program(problem, schedule)?, Build::Timing);

@@ -1,24 +1,21 @@
-//! What a landscape is of, and its times in a few numbers.
+//! What a recorded landscape is of, and its times in a few numbers.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
+use warploom::date;
 use warploom::lang::visible;
 use warploom::search::points::Schedules;
+use warploom::show;
 use warploom::strategy::{Axis, Space, space};
 use warploom::tune::landscape::{Landscape, Outcome};
-
-use crate::error::Error;
-use crate::report::{self, Format};
-use crate::show;
-use warploom::date;
 
 /// A point is near the best if it takes at most so much more.
 const NEAR: f64 = 0.05;
 
 report! {
-    pub(super) struct Summary = "warploom.landscape/1" {
+    /// What a landscape is of.
+    pub struct Summary = "warploom.landscape/1" {
         pipeline: String, "the name of the pipeline";
         outputs: Vec<String>, "the sizes of its outputs";
         device: String, "the GPU";
@@ -34,7 +31,8 @@ report! {
         times: Option<Times>, "the times of all others; `null` if there are none";
     }
 
-    struct Times = "landscape times" {
+    /// Its times.
+    pub struct Times = "landscape times" {
         best_us: f64, "the shortest";
         median_us: f64, "the median";
         worst_us: f64, "the longest";
@@ -43,7 +41,7 @@ report! {
     }
 
     /// How many points a landscape would have.
-    pub(super) struct Count = "warploom.landscape.points/1" {
+    pub struct Count = "warploom.landscape.points/1" {
         axes: Vec<String>, "the open axes";
         points: u64, "all points of these axes";
         legal: usize, "those that are legal and within the limits";
@@ -51,7 +49,8 @@ report! {
 }
 
 impl Summary {
-    pub(super) fn new(landscape: &Landscape) -> Summary {
+    /// The summary of a landscape.
+    pub fn new(landscape: &Landscape) -> Summary {
         let (source, definition) = (&landscape.source, &landscape.definition);
         let mut failed = BTreeMap::new();
         for (_, outcome) in landscape.points() {
@@ -77,12 +76,8 @@ impl Summary {
         }
     }
 
-    /// Prints the summary of a file.
-    pub(super) fn print(&self, file: &Path, format: Format, out: &mut dyn Write) -> Result<(), Error> {
-        report::print(out, format, self, || self.text(file))
-    }
-
-    fn text(&self, file: &Path) -> String {
+    /// The summary of a file for a terminal.
+    pub fn text(&self, file: &Path) -> String {
         let Summary { pipeline, outputs, device, from, to, axes, limits, points, missing, failed, .. } = self;
         let dates = if from == to { from.clone() } else { format!("{from} to {to}") };
         let (pipeline, device) = (visible(pipeline), visible(device));
@@ -123,12 +118,14 @@ impl Times {
 }
 
 impl Count {
-    pub(super) fn new(space: &Schedules, legal: usize) -> Count {
+    /// How many points the space has, of which so many are legal.
+    pub fn new(space: &Schedules, legal: usize) -> Count {
         let points = u64::try_from(space::size(space)).unwrap_or(u64::MAX);
         Count { axes: names(space), points, legal }
     }
 
-    pub(super) fn text(&self) -> String {
+    /// The counts for a terminal.
+    pub fn text(&self) -> String {
         let Count { axes, points, legal } = self;
         format!("axes    {}\npoints  {legal} are legal and within the limits, of {points}\n", axes.join(", "))
     }

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use warploom::interp::buffer::Buffer;
-use warploom::interp::files::{self, FileError};
-use warploom::interp::picture::{self, Loss, PictureError};
+use warploom_interp::buffer::Buffer;
+use warploom_interp::files::{self, FileError};
+use warploom_interp::picture::{self, Loss, PictureError};
 
-use crate::error::Error;
-use crate::layout::Layout;
+use super::InputError;
+use super::layout::Layout;
 
 /// The conversions that can be asked for, and what they may lose.
 const ASKED: [(&str, usize, Loss); 3] =
@@ -27,10 +27,10 @@ fn split(file: &str) -> (&str, Option<Asked>) {
 }
 
 /// Reads `FILE`, `FILE:grey` or `FILE:rgb`. Returns the file too, and whether a conversion was asked for.
-pub(crate) fn read(given: &str) -> Result<(Buffer, &str, bool), Error> {
+pub(super) fn read(given: &str) -> Result<(Buffer, &str, bool), InputError> {
     let (file, asked) = split(given);
     if !Path::new(file).exists() {
-        return Err(Error::NoFile { file: file.to_owned() });
+        return Err(InputError::NoFile { file: file.to_owned() });
     }
     let buffer = files::read_any(file)?;
     let Some((channels, may)) = asked else { return Ok((buffer, file, false)) };
@@ -38,24 +38,29 @@ pub(crate) fn read(given: &str) -> Result<(Buffer, &str, bool), Error> {
     Ok((converted.map_err(|problem| unreadable(file, problem))?, file, true))
 }
 
-fn unreadable(file: &str, problem: PictureError) -> Error {
+fn unreadable(file: &str, problem: PictureError) -> InputError {
     FileError::ReadPicture { name: file.to_owned(), problem }.into()
 }
 
 /// A picture with the channels that an input takes, if that loses nothing.
-pub(crate) fn fitted(picture: Buffer, file: &str, app: &str, layout: &Layout<'_>) -> Result<Buffer, Error> {
+pub(super) fn fitted(
+    picture: Buffer,
+    file: &str,
+    app: &str,
+    layout: &Layout<'_>,
+) -> Result<Buffer, InputError> {
     let (app, input) = (app.to_owned(), layout.name().to_owned());
     let found = picture.region().extents().get(2).map_or(1, |channels| *channels as usize);
     let Some(taken) = layout.channels().filter(|taken| *taken != found) else {
         let is_flat = layout.dimensions() == 3 && picture.region().dimensions() == 2;
         return if is_flat {
-            Err(Error::GreyPicture { app, file: file.to_owned(), input })
+            Err(InputError::GreyPicture { app, file: file.to_owned(), input })
         } else {
             Ok(picture)
         };
     };
     picture::with_channels(&picture, taken, Loss::Nothing).map_err(|problem| match problem {
-        PictureError::Lossy { lost, channels } => Error::Channels {
+        PictureError::Lossy { lost, channels } => InputError::Channels {
             app,
             file: file.to_owned(),
             input,
@@ -69,8 +74,6 @@ pub(crate) fn fitted(picture: Buffer, file: &str, app: &str, layout: &Layout<'_>
 
 #[cfg(test)]
 mod tests {
-    use warploom::app::Settings;
-
     use super::*;
 
     #[test]
@@ -80,22 +83,5 @@ mod tests {
         assert_eq!(split("a.png:rgb"), ("a.png", Some((3, Loss::Alpha))));
         assert_eq!(split("grey"), ("grey", None));
         assert_eq!(split("a.png:blue"), ("a.png:blue", None));
-    }
-
-    #[test]
-    fn inputs_take_the_channels_of_their_app() {
-        let taken = |name: &str, input: &str| {
-            let app =
-                warploom_apps::APPS.iter().chain(warploom_apps::BASICS.iter()).find(|app| app.name == name);
-            let app = app.unwrap();
-            let settings = Settings::defaults(app);
-            let pipeline = app.pipeline(&settings).unwrap();
-            let input = &pipeline.inputs()[pipeline.input_named(input).unwrap()];
-            Layout::of(app, &settings, input).channels()
-        };
-        assert_eq!(taken("unsharp", "input"), Some(3));
-        assert_eq!(taken("blur", "input"), Some(1));
-        assert_eq!(taken("interpolate", "input"), Some(4));
-        assert_eq!(taken("conv_layer", "input"), None);
     }
 }

@@ -1,18 +1,15 @@
 //! Two schedules of one pipeline: how they differ.
 
-mod words;
-
 use warploom::schedule::Change;
+use warploom::show;
 use warploom::tune::explain::{KernelExplanation, microseconds};
-use warploom_results::explained::predicted;
-use words::{Cost, costs, differences};
 
-use crate::explain::Explained;
-use crate::show;
+use super::words::{Cost, costs, differences};
+use super::{Explained, predicted};
 
 report! {
     /// The schedule of `--against`.
-    pub(super) struct Against = "compared schedule" {
+    pub struct Against = "compared schedule" {
         schedule: String, "where it comes from, as on the command line";
         predicted_us: f64, "the predicted time of its kernels";
         kernels: usize, "how many it has";
@@ -28,7 +25,8 @@ report! {
 }
 
 impl Against {
-    pub(super) fn new(first: &Explained, second: &Explained) -> Against {
+    /// Compares the second schedule with the first.
+    pub fn new(first: &Explained, second: &Explained) -> Against {
         let (kernels, others) = (&second.explanation.kernels, &first.explanation.kernels);
         let differing = kernels.iter().filter(|kernel| differs(kernel, others));
         Against {
@@ -49,7 +47,8 @@ impl Against {
         self.costs.iter().map(Cost::text).collect()
     }
 
-    pub(super) fn text(&self) -> String {
+    /// The differences for a terminal.
+    pub fn text(&self) -> String {
         let Against { schedule, predicted, sentence, differences, changes, .. } = self;
         let kernels = show::count(self.kernels, "kernel");
         let differing = match self.differing_kernels.len() {
