@@ -25,8 +25,8 @@ use warploom::tune::records::RecordsError;
 use warploom::tune::sample::ShardError;
 use warploom::tune::workload::GpuError;
 use warploom_results::ResultsError;
+use warploom_results::golden::FolderError;
 
-use crate::golden::GoldenError;
 use crate::pipeline::is_usage;
 use crate::settings::{MAX_SIZE, MAX_STRUCTURE};
 use crate::show;
@@ -76,6 +76,9 @@ pub(crate) enum Error {
     /// An app that cannot be built or run.
     #[error(transparent)]
     App(AppError),
+    /// A folder without reference data.
+    #[error(transparent)]
+    Folder(FolderError),
     /// A file that is no input.
     #[error(transparent)]
     Input(InputError),
@@ -121,19 +124,11 @@ pub(crate) enum Error {
     TraceSize { what: String },
     #[error("`{app}` has an empty output `{output}`{sizes}; use larger sizes")]
     Empty { app: String, output: String, sizes: String },
-    #[error("{file} does not describe reference data: {problem}")]
-    Golden { file: String, problem: GoldenError },
     /// An error in the content of a file, with the file's name.
     #[error("{file}: {error}")]
     In { file: String, error: Box<Error> },
     #[error(transparent)]
     Buffer(#[from] BufferError),
-    #[error("{file} contains {found}, but params.json says {expected}; make them agree")]
-    GoldenArray { file: String, found: String, expected: String },
-    #[error(
-        "{folder} contains no reference data: neither it nor a folder in it has a params.json; give another folder"
-    )]
-    NoGolden { folder: String },
     #[error("{folder} contains no reference data for `{app}`; it has data for {known}")]
     NoGoldenOf { folder: String, app: String, known: String },
     #[error("{file} does not contain a pipeline: {error}")]
@@ -359,8 +354,7 @@ impl Error {
             E::NoFile { .. } | E::NoFolder { .. } | E::NoFilesIn { .. } | E::File(_) => Kind::File,
             E::Read { .. } | E::Refused(_) | E::Write { .. } | E::NoOutputFolder { .. } => Kind::File,
             E::NotAFolder { .. } | E::IsAFolder { .. } | E::Buffer(_) => Kind::File,
-            E::Input(_) | E::Golden { .. } => Kind::File,
-            E::GoldenArray { .. } | E::NoGolden { .. } | E::NoGoldenOf { .. } => Kind::File,
+            E::Input(_) | E::Folder(_) | E::NoGoldenOf { .. } => Kind::File,
             E::PipelineFile { .. } | E::TensorFile(_) | E::NothingScheduled { .. } => Kind::File,
             E::Weights { .. } | E::Export(_) | E::DeviceFile { .. } | E::ManifestDevice { .. } => Kind::File,
             E::Results(ResultsError::NoRows { .. }) => Kind::Usage,
@@ -420,6 +414,15 @@ impl From<AppError> for Error {
             AppError::NoValue { app, name } => Error::NoDefault { app, name },
             AppError::Buffer(error) => Error::Buffer(error),
             error => Error::App(error),
+        }
+    }
+}
+
+impl From<FolderError> for Error {
+    fn from(error: FolderError) -> Error {
+        match error {
+            FolderError::Refused(error) => error.into(),
+            error => Error::Folder(error),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 mod mutants;
 mod replay;
-mod report;
 
 use std::io::Write;
 use std::ops::RangeInclusive;
@@ -10,24 +9,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use warploom::fuzz::{
-    Case, Checker, Failure, Found, Kind, Options, Scheduler, Seen, Verdict, fuzz as run, random_schedules,
-    reduce,
-};
+use warploom::fuzz::{Checker, Options, Scheduler, Summary, fuzz as run, random_schedules};
 use warploom::randpipe::{self, Scale};
 use warploom::target::Device;
-use warploom_results::fuzzing::{Compiler, Machine, Searcher, most_telling};
+use warploom_results::fuzzing::report::Report;
+use warploom_results::fuzzing::{Compiler, Machine, Reducing, Searcher, most_telling};
 
 use crate::backend::open_gpu;
 use crate::device;
 use crate::error::Error;
 use crate::model::Model;
+use crate::names::written;
 use crate::progress::{Progress, Unit};
-use crate::report::Format;
+use crate::report::{Declared as _, Format, json, text};
 use crate::search::duration;
 use crate::writable::Output;
-
-use report::{Report, Written};
 
 /// Check random pipelines under random or searched schedules against the reference evaluator
 #[derive(Debug, clap::Args)]
@@ -213,38 +209,46 @@ impl Fuzzing<'_> {
             progress.set_message(format!("{} failed", so_far.failed));
         });
         drop(progress);
-        let mut summary = summary.map_err(|error| Error::Threads(error.to_string()))?;
-        let mut report = Report::new(arguments, device, &summary)
-            .searched(searcher.map(Searcher::counts))
-            .compiled(compiler.map(Compiler::counts));
-        report.header(out)?;
+        let summary = summary.map_err(|error| Error::Threads(error.to_string()))?;
+        self.report(compiler, summary, out)
+    }
+
+    /// Reports what was found, and reduces and writes the failures.
+    fn report(
+        &self,
+        compiler: Option<&Compiler>,
+        mut summary: Summary,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let Fuzzing { arguments, device, check, searcher } = *self;
+        let mut report = Report::new(written(&arguments.on), arguments.seed, device, &summary);
+        report.passed &= arguments.check_skipped(report.skipped, report.pairs).is_ok();
+        report.search = searcher.map(Searcher::counts);
+        report.compiled = compiler.map(Compiler::counts);
+        let mut say = |line: &str| if arguments.format.json { Ok(()) } else { text(out, line) };
+        say(&report.header())?;
+        let reducing =
+            Reducing { device, check, searcher, time: arguments.reduce, folder: &arguments.output };
         let failures = most_telling(std::mem::take(&mut summary.failures));
         for found in failures.into_iter().take(arguments.max_failures.max(1)) {
-            report.add(self.written(found)?, out)?;
+            let written = reducing.written(found)?;
+            say(&written.text())?;
+            report.failures.push(written);
         }
-        report.end(arguments, &summary.coverage, out)
-    }
-
-    /// Reduces a failure to a smaller case and writes it to a file.
-    fn written(&self, found: Found) -> Result<Written, Error> {
-        let Found { pipeline_seed, schedule_seed, case, failure } = found;
-        let Some(case) = case else {
-            return Ok(Written::unmade(pipeline_seed, schedule_seed, &failure));
-        };
-        let funcs = case.pipeline.funcs().len();
-        let time = self.arguments.reduce;
-        let searched = self.searcher.filter(|_| failure.kind() == Kind::Panic);
-        let reduced = reduce(case, failure, &|case| self.check_again(case, searched), time);
-        let name = format!("{}-{schedule_seed:016x}.json", reduced.failure.kind());
-        let file = self.arguments.output.join(name);
-        reduced.case.save(&Seen::failed(&self.device.name, &reduced.failure), &file)?;
-        Ok(Written::new(pipeline_seed, schedule_seed, &reduced, funcs, file))
-    }
-
-    /// Checks a case again. With a searcher, also checks that a search for its pipeline succeeds.
-    fn check_again(&self, case: &Case, searcher: Option<&Searcher<'_>>) -> Result<Verdict, Failure> {
-        let verdict = (self.check)(case)?;
-        searcher.map_or(Ok(verdict), |searcher| searcher.check(case))
+        let left = report.failed - report.failures.len();
+        if left > 0 {
+            say(&format!("\n{left} more failures were not written; see --max-failures\n"))?;
+        }
+        if arguments.coverage {
+            say(&format!("\n{}", summary.coverage))?;
+        }
+        if arguments.format.json {
+            json(out, Report::NAME, &report)?;
+        }
+        match report.failed {
+            0 => arguments.check_skipped(report.skipped, report.pairs),
+            failed => Err(Error::Fuzz { failed: failed as u64, count: report.pairs, what: "pairs" }),
+        }
     }
 }
 
@@ -299,6 +303,7 @@ impl Arguments {
 mod tests {
     use clap::Parser;
     use tempfile::TempDir;
+    use warploom::fuzz::{Case, Failure, Verdict};
 
     use super::*;
 

@@ -41,7 +41,6 @@ mod features;
 mod fold;
 mod folder;
 mod fuzz;
-mod golden;
 mod graph;
 mod help;
 mod ignored;

@@ -6,8 +6,8 @@ use warploom::lang::Pipeline;
 use crate::error::Error;
 use crate::names::{Kind, find_setting, unknown};
 
-/// The largest size; larger arrays could not be indexed.
-pub(crate) const MAX_SIZE: i64 = 1 << 30;
+pub(crate) use warploom::app::MAX_SIZE;
+
 /// The largest structure parameter; a pipeline with more levels or stencils than that is a typo.
 pub(crate) const MAX_STRUCTURE: f64 = 1024.0;
 

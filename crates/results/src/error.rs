@@ -15,6 +15,7 @@ use crate::suite::apps::Report;
 /// Why results cannot be measured, read or shown.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are the words of the sentences")]
 pub enum ResultsError {
     /// An app that cannot be built or run.
     #[error(transparent)]
@@ -33,72 +34,34 @@ pub enum ResultsError {
     File(#[from] ReadError),
     /// A file that cannot be read.
     #[error("cannot read {path}: {error}; check its permissions")]
-    Read {
-        /// The file.
-        path: String,
-        /// What the system says.
-        error: io::Error,
-    },
+    Read { path: String, error: io::Error },
     /// A file without times to compare with.
     #[error("{file} does not contain anchors: {error}")]
-    Anchors {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        error: serde_json::Error,
-    },
+    Anchors { file: String, error: serde_json::Error },
     /// A pattern that fits no operator.
     #[error(
         "no operator matches `{pattern}`; give a name, a name and shape, or one of the families {families}"
     )]
-    NoRows {
-        /// The pattern.
-        pattern: String,
-        /// The families that there are.
-        families: String,
-    },
+    NoRows { pattern: String, families: String },
     /// A file of an earlier run that cannot be continued.
     #[error(
         "{file} does not hold results that can be continued ({error}); remove it, or name another folder with -o"
     )]
-    Continue {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        error: String,
-    },
+    Continue { file: String, error: String },
     /// A file that holds no results.
     #[error("{file} is neither a database of records nor results of `warploom suite`; give one of those")]
-    NotReported {
-        /// The file.
-        file: String,
-    },
+    NotReported { file: String },
     /// Results of an older program.
     #[error(
         "{file} contains results in the format `{schema}` of an older program, but this one reads `{}`; run \
          `warploom suite` again, or use the program that wrote them",
         Report::NAME
     )]
-    OldResults {
-        /// The file.
-        file: String,
-        /// Its format.
-        schema: String,
-    },
+    OldResults { file: String, schema: String },
     /// Results that are damaged.
     #[error("{file} contains results in the format `{schema}`, which cannot be read: {error}")]
-    Results {
-        /// The file.
-        file: String,
-        /// Its format.
-        schema: String,
-        /// What is wrong with it.
-        error: String,
-    },
+    Results { file: String, schema: String, error: String },
     /// A file without any result.
     #[error("{file} contains nothing to report; measure something first, or remove it")]
-    NothingToReport {
-        /// The file.
-        file: String,
-    },
+    NothingToReport { file: String },
 }

@@ -1,15 +1,23 @@
 //! Fuzzing with schedules of the search, with a compiler, and on a GPU.
 
 mod compiled;
+pub mod mutants;
+pub mod replay;
+pub mod report;
 mod searched;
+
+use std::path::Path;
+use std::time::Duration;
 
 use warploom::check::run_build;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::Build;
-use warploom::fuzz::{Case, Failure, Found, Run, Verdict};
+use warploom::fuzz::{Case, CaseError, Checker, Failure, Found, Kind, Run, Seen, Verdict, reduce};
 use warploom::runtime::Gpu;
 use warploom::target::Device;
 use warploom::tune::workload::Workload;
+
+use report::Written;
 
 pub use compiled::{Compiler, Counts as Compiled};
 pub use searched::{Counts as Searched, Searcher};
@@ -49,6 +57,46 @@ impl Machine {
 
     fn compile(&self, program: &Program) -> Result<(), Failure> {
         self.compiler.as_ref().map_or(Ok(()), |compiler| compiler.compile(program))
+    }
+}
+
+/// What reduces failures and writes them to files.
+pub struct Reducing<'a> {
+    /// The GPU that kernels are built for.
+    pub device: &'a Device,
+    /// What checks cases.
+    pub check: &'a Checker<'a>,
+    /// The source of schedules; `None` for random ones.
+    pub searcher: Option<&'a Searcher<'a>>,
+    /// The time for one failure.
+    pub time: Duration,
+    /// The folder of the files.
+    pub folder: &'a Path,
+}
+
+impl Reducing<'_> {
+    /// Reduces a failure to a smaller case and writes it to a file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn written(&self, found: Found) -> Result<Written, CaseError> {
+        let Found { pipeline_seed, schedule_seed, case, failure } = found;
+        let Some(case) = case else {
+            return Ok(Written::unmade(pipeline_seed, schedule_seed, &failure));
+        };
+        let funcs = case.pipeline.funcs().len();
+        let searched = self.searcher.filter(|_| failure.kind() == Kind::Panic);
+        let reduced = reduce(case, failure, &|case| self.check_again(case, searched), self.time);
+        let name = format!("{}-{schedule_seed:016x}.json", reduced.failure.kind());
+        let file = self.folder.join(name);
+        reduced.case.save(&Seen::failed(&self.device.name, &reduced.failure), &file)?;
+        Ok(Written::new(pipeline_seed, schedule_seed, &reduced, funcs, file))
+    }
+
+    /// Checks a case again. With a searcher, also checks that a search for its pipeline succeeds.
+    fn check_again(&self, case: &Case, searcher: Option<&Searcher<'_>>) -> Result<Verdict, Failure> {
+        let verdict = (self.check)(case)?;
+        searcher.map_or(Ok(verdict), |searcher| searcher.check(case))
     }
 }
 

@@ -7,6 +7,7 @@
 //! | [`trials`] | trials as reports show them |
 //! | [`explained`] | explanations of schedules: as text, as pages, compared, across ranges of sizes |
 //! | [`fuzzing`] | random pipelines under schedules of the search, with a compiler, or on a GPU |
+//! | [`golden`] | reference data, and apps compared with it |
 //! | [`landscape`] | what a recorded landscape is of |
 //! | [`search`] | what a search did |
 //! | [`page`] | the page of `warploom_report` that results and databases of records make |
@@ -20,6 +21,7 @@ pub mod accuracy;
 mod error;
 pub mod explained;
 pub mod fuzzing;
+pub mod golden;
 pub mod landscape;
 pub mod page;
 pub mod search;

@@ -70,6 +70,9 @@ pub struct App {
 }
 
 /// The default of [`App::check_points`].
+/// The largest size; larger arrays could not be indexed.
+pub const MAX_SIZE: i64 = 1 << 30;
+
 pub(crate) const CHECK_POINTS: u64 = 32_000_000;
 
 type Build = dyn Fn(&Settings) -> Result<Pipeline, PipelineError> + Send + Sync;

@@ -15,36 +15,20 @@ use warploom_target::Device;
 /// Why a pipeline has no kernels under a schedule.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are the words of the sentences")]
 pub enum ScheduleFileError {
     /// The file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The file has mistakes.
     #[error("{file} is not a schedule of this pipeline:\n{errors}")]
-    Schedule {
-        /// The file.
-        file: String,
-        /// The mistakes, one on each line.
-        errors: String,
-    },
+    Schedule { file: String, errors: String },
     /// The schedule breaks rules.
     #[error("`{app}` cannot be built: the schedule is illegal: {file}: {violations}")]
-    Illegal {
-        /// The file.
-        file: String,
-        /// The pipeline.
-        app: String,
-        /// The violations with their lines.
-        violations: String,
-    },
+    Illegal { file: String, app: String, violations: String },
     /// The kernels cannot be built.
     #[error("`{app}` cannot be built: {error}")]
-    Build {
-        /// The pipeline.
-        app: String,
-        /// Why.
-        error: Box<BuildError>,
-    },
+    Build { app: String, error: Box<BuildError> },
 }
 
 /// Lowers a schedule to kernels.

@@ -2,7 +2,6 @@
 
 use warploom::codegen::export::{Compiled, Target};
 use warploom::cost::Basis;
-use warploom::lang::Region;
 use warploom::runtime::Timing;
 use warploom::sim::{Counters, KernelCounters};
 use warploom::target::Device;
@@ -10,7 +9,7 @@ use warploom::tune::explain::{Explanation, Idle};
 use warploom::tune::records::ProblemId;
 use warploom::tune::tuning::{Progress, Tally};
 use warploom_results::explained::{Against, Ranges};
-use warploom_results::fuzzing::{self, Searched};
+use warploom_results::golden::Checked;
 use warploom_results::search;
 use warploom_results::trials::TrialReport;
 
@@ -25,7 +24,6 @@ pub(crate) use described::{Described, Row, Rows, is_on_the_page};
 called! {
     "integer": ProblemId;
     "not in JSON": Counters;
-    "region": Region;
     "basis": Basis;
     "compiled code": Compiled;
     "device": Device;
@@ -38,10 +36,9 @@ called! {
     "tally": Tally;
     "timing": Timing;
     "compared schedule": Against;
-    "fuzz search": Searched;
-    "fuzz compiled": fuzzing::Compiled;
     "ranges": Ranges;
     "search": search::Report;
+    "verified app": Checked;
     "trial": TrialReport;
 }
 

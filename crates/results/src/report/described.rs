@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use warploom::app::{Size, Sizes};
-use warploom::lang::Type;
+use warploom::lang::{Region, Type};
 use warploom::tune::compare::Comparison;
 
 use super::Declared;
@@ -154,6 +154,7 @@ called! {
     "boolean": bool;
     "array of integer": (usize, usize);
     "not in JSON": Duration;
+    "region": Region;
     "size": Size;
     "map of size": Sizes;
     "comparison": Comparison;

@@ -36,45 +36,20 @@ pub struct Subject {
 /// Why an app cannot be built or run with some settings.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are the words of the sentences")]
 pub enum AppError {
     /// The pipeline has errors.
     #[error("`{app}` cannot be built: {error}")]
-    Pipeline {
-        /// The app.
-        app: String,
-        /// What is wrong with it.
-        error: PipelineError,
-    },
+    Pipeline { app: String, error: PipelineError },
     /// A number that is no value of the Param's type.
     #[error("Param {name} of `{app}` is {ty}, so it cannot be {}; give {}", show::exact(*.value), show::values_of(*.ty))]
-    ParamType {
-        /// The app.
-        app: String,
-        /// The Param.
-        name: String,
-        /// Its type.
-        ty: Type,
-        /// The number.
-        value: f64,
-    },
+    ParamType { app: String, name: String, ty: Type, value: f64 },
     /// A Param without a value.
     #[error("`{app}` has no value for its Param {name}; give one")]
-    NoValue {
-        /// The app.
-        app: String,
-        /// The Param.
-        name: String,
-    },
+    NoValue { app: String, name: String },
     /// A name that is none of the app's sizes.
     #[error("`{app}` has no size `{name}` that a run could give; it has {known}")]
-    NoSize {
-        /// The app.
-        app: String,
-        /// The name.
-        name: String,
-        /// The sizes that it has.
-        known: String,
-    },
+    NoSize { app: String, name: String, known: String },
     /// Sizes that cannot be given at each run.
     #[error(transparent)]
     Dynamic(#[from] SizeError),
@@ -83,29 +58,13 @@ pub enum AppError {
         "the inputs and outputs of `{app}`{sizes} need {}, but only {} is free; use smaller sizes",
         show::bytes(*.needed), show::bytes(*.free)
     )]
-    Memory {
-        /// The app.
-        app: String,
-        /// Its sizes.
-        sizes: String,
-        /// The bytes of inputs and outputs.
-        needed: u64,
-        /// The bytes that are free.
-        free: u64,
-    },
+    Memory { app: String, sizes: String, needed: u64, free: u64 },
     /// An input that cannot be generated or stored.
     #[error(transparent)]
     Buffer(#[from] BufferError),
     /// The reference evaluator cannot run the pipeline.
     #[error("`{app}` cannot be run{sizes}: {error}")]
-    Evaluation {
-        /// The app.
-        app: String,
-        /// Its sizes.
-        sizes: String,
-        /// The error of the evaluator.
-        error: Box<EvalError>,
-    },
+    Evaluation { app: String, sizes: String, error: Box<EvalError> },
 }
 
 impl App {

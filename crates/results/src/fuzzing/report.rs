@@ -1,47 +1,41 @@
-//! The report of a fuzzing run: a summary, one line per failure, and the table of decisions.
+//! The results of a fuzzing run: a summary, one line per failure, and the table of decisions.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 
 use warploom::fuzz::{Failure, Reason, Reduced, Skipped, Summary};
-use warploom::plan::{Choice, Coverage, StageKind};
+use warploom::plan::{Choice, Coverage, Share, StageKind};
+use warploom::show;
 use warploom::target::Device;
-use warploom_results::fuzzing::{Compiled, Searched};
 
-use super::Arguments;
-use crate::error::Error;
-use crate::names::written;
-use crate::report::{Declared as _, json, text};
-use crate::show;
+use super::{Compiled, Searched};
 
 report! {
-    pub(super) struct Report = "warploom.fuzz/1" {
-        passed: bool, "whether nothing failed, and no more pairs were skipped than `--max-skipped` allows";
+    /// The results of a fuzzing run.
+    pub struct Report = "warploom.fuzz/1" {
+        pub passed: bool, "whether nothing failed, and no more pairs were skipped than `--max-skipped` allows";
         on: String, "`sim` or `cuda`";
         device: String, "the GPU that kernels were built for";
         seed: u64, "the seed of all pipelines and schedules";
         pipelines: u64, "the pipelines";
-        pairs: u64, "the pairs of a pipeline and a schedule";
-        skipped: u64, "the pairs with nothing to check";
+        pub pairs: u64, "the pairs of a pipeline and a schedule";
+        pub skipped: u64, "the pairs with nothing to check";
         skips: Vec<SkipLine>, "these pairs by reason";
         skipped_sizes: Vec<SkipLine>,
             "with `--dynamic`, sizes with nothing to check, of pairs that passed at others, by reason";
         ill_conditioned: Vec<Shaky>, "pairs whose pipeline amplifies rounding errors";
-        failed: usize, "the pairs that failed";
+        pub failed: usize, "the pairs that failed";
         kinds: BTreeMap<&'static str, usize>, "the failures by kind";
         stopped: bool, "whether the run stopped early because of too many failures";
         seconds: f64, "how long it took";
-        search: Option<Searched>, "with `--search`";
-        compiled: Option<Compiled>, "with `--compile`";
-        failures: Vec<Written>, "the failures that were reduced and written";
+        pub search: Option<Searched>, "with `--search`";
+        pub compiled: Option<Compiled>, "with `--compile`";
+        pub failures: Vec<Written>, "the failures that were reduced and written";
         coverage: Vec<Line>, "which decisions occurred";
-        #[serde(skip)]
-        silent: bool;
     }
 
     /// What was skipped for one reason.
-    struct SkipLine = "fuzz skip" {
+    pub struct SkipLine = "fuzz skip" {
         reason: &'static str,
             "`sizes`: they do not fit the pipeline; `rewrites`: those of the schedule are impossible; `reference`: the evaluator cannot run; with `--dynamic` also `range`: no range of sizes fits the pipeline; `illegal`: the schedule is not legal at all sizes; `unusable`: the sizes cannot be used together; `undefined`: other sizes read undefined values";
         count: u64, "the pairs, or the sizes";
@@ -52,13 +46,13 @@ report! {
     }
 
     /// A pair with an ill-conditioned pipeline.
-    struct Shaky = "fuzz ill-conditioned" {
+    pub struct Shaky = "fuzz ill-conditioned" {
         schedule_seed: u64, "the seed of the schedule";
         message: String, "how far the kernels are off";
     }
 
     /// A failure and the file it was written to.
-    pub(super) struct Written = "fuzz failure" {
+    pub struct Written = "fuzz failure" {
         kind: &'static str, "the kind of failure, such as `numeric` or `fault`";
         message: String, "what happened";
         pipeline_seed: u64, "the seed of the pipeline";
@@ -69,7 +63,7 @@ report! {
     }
 
     /// One decision for one kind of stage: how many stages took it, out of how many that could.
-    struct Line = "fuzz coverage" {
+    pub struct Line = "fuzz coverage" {
         decision: &'static str, "the decision";
         stages: &'static str, "the kind of stage";
         eligible: u64, "the stages that could take it";
@@ -78,6 +72,7 @@ report! {
 }
 
 impl Written {
+    /// A failure while the case was generated.
     pub(super) fn unmade(pipeline_seed: u64, schedule_seed: u64, failure: &Failure) -> Written {
         Written {
             kind: failure.kind().name(),
@@ -90,6 +85,7 @@ impl Written {
         }
     }
 
+    /// A failure that was reduced and written.
     pub(super) fn new(
         pipeline_seed: u64,
         schedule_seed: u64,
@@ -105,7 +101,8 @@ impl Written {
         }
     }
 
-    fn text(&self) -> String {
+    /// The failure for a terminal.
+    pub fn text(&self) -> String {
         let mut text = format!("\n{}: {}\n", self.kind, self.message);
         match (&self.file, self.funcs) {
             (Some(file), Some((before, after))) => {
@@ -125,13 +122,13 @@ impl Written {
 }
 
 impl Report {
-    pub(super) fn new(arguments: &Arguments, device: &Device, summary: &Summary) -> Report {
+    /// What is known before failures are reduced. `on` is `sim` or `cuda`.
+    pub fn new(on: String, seed: u64, device: &Device, summary: &Summary) -> Report {
         Report {
-            passed: summary.failures.is_empty()
-                && arguments.check_skipped(summary.skipped_pairs(), summary.pairs).is_ok(),
-            on: written(&arguments.on),
+            passed: summary.failures.is_empty(),
+            on,
             device: device.name.clone(),
-            seed: arguments.seed,
+            seed,
             pipelines: summary.pipelines,
             pairs: summary.pairs,
             skipped: summary.skipped_pairs(),
@@ -146,22 +143,11 @@ impl Report {
             compiled: None,
             failures: Vec::new(),
             coverage: lines(&summary.coverage),
-            silent: arguments.format.json,
         }
     }
 
-    /// Adds the statistics of the searches.
-    pub(super) fn searched(self, search: Option<Searched>) -> Report {
-        Report { search, ..self }
-    }
-
-    /// Adds the statistics of the compilations.
-    pub(super) fn compiled(self, compiled: Option<Compiled>) -> Report {
-        Report { compiled, ..self }
-    }
-
-    /// Prints what is known before the reduction of failures, which takes a while.
-    pub(super) fn header(&self, out: &mut dyn Write) -> Result<(), Error> {
+    /// What is known before failures are reduced, for a terminal.
+    pub fn header(&self) -> String {
         let Report { pairs, skipped, failed, seconds, .. } = self;
         let passed = *pairs - *skipped - *failed as u64;
         let kinds: Vec<String> = self.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
@@ -187,40 +173,7 @@ impl Report {
         let line = shaky.fold(line, |line, shaky| line + &shaky);
         let search = self.search.as_ref().map(Searched::text).unwrap_or_default();
         let compiled = self.compiled.as_ref().map(Compiled::text).unwrap_or_default();
-        self.say(out, &(line + &search + &compiled))
-    }
-
-    pub(super) fn add(&mut self, failure: Written, out: &mut dyn Write) -> Result<(), Error> {
-        self.say(out, &failure.text())?;
-        self.failures.push(failure);
-        Ok(())
-    }
-
-    /// Prints the rest. Returns an error if there were failures.
-    pub(super) fn end(
-        self,
-        arguments: &Arguments,
-        coverage: &Coverage,
-        out: &mut dyn Write,
-    ) -> Result<(), Error> {
-        let left = self.failed - self.failures.len();
-        if left > 0 {
-            self.say(out, &format!("\n{left} more failures were not written; see --max-failures\n"))?;
-        }
-        if arguments.coverage {
-            self.say(out, &format!("\n{coverage}"))?;
-        }
-        if self.silent {
-            json(out, Report::NAME, &self)?;
-        }
-        match self.failed {
-            0 => arguments.check_skipped(self.skipped, self.pairs),
-            failed => Err(Error::Fuzz { failed: failed as u64, count: self.pairs, what: "pairs" }),
-        }
-    }
-
-    fn say(&self, out: &mut dyn Write, line: &str) -> Result<(), Error> {
-        if self.silent { Ok(()) } else { text(out, line) }
+        line + &search + &compiled
     }
 }
 
@@ -253,7 +206,7 @@ fn lines(coverage: &Coverage) -> Vec<Line> {
     let all = Choice::ALL.into_iter().flat_map(|decision| {
         StageKind::ALL.into_iter().map(move |stages| (decision, stages, coverage.share(decision, stages)))
     });
-    let line = |(decision, stages, share): (Choice, StageKind, warploom::plan::Share)| Line {
+    let line = |(decision, stages, share): (Choice, StageKind, Share)| Line {
         decision: decision.name(),
         stages: stages.name(),
         eligible: share.eligible,

@@ -1,24 +1,32 @@
-//! `params.json`: describes a folder of reference data and the tolerance of its outputs.
+//! Reference data: folders with arrays and `params.json`, which describes them and the tolerance of outputs.
+
+mod case;
+mod folder;
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use thiserror::Error;
+use warploom::app::MAX_SIZE;
 use warploom::interp::compare::{Outliers, Tolerance};
 use warploom::lang::brief::shown;
 use warploom::lang::{Range, Region, Type, Value};
 
-use crate::settings::MAX_SIZE;
+pub use case::{Case, Checked, Output};
+pub use folder::{Folder, FolderError};
 
 /// The most samples an array can have.
 const MAX_POINTS: u64 = 1 << 40;
 
 /// Why a `params.json` is not valid.
 #[derive(Debug, Error)]
-pub(crate) enum GoldenError {
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are the words of the sentences")]
+pub enum GoldenError {
     /// Not JSON, or JSON with wrong fields.
     #[error("{0}; correct it")]
     Json(#[from] serde_json::Error),
+    /// Nothing to compare.
     #[error("it names no outputs; name at least one")]
     NoOutputs,
     /// A name that is not a plain file name.
@@ -42,25 +50,28 @@ pub(crate) enum GoldenError {
 
 /// The description of a folder of reference data.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Golden {
+pub struct Golden {
     /// The name of the app that it belongs to.
-    pub(crate) app: String,
-    pub(crate) inputs: BTreeMap<String, Array>,
-    /// Never empty.
-    pub(crate) outputs: BTreeMap<String, Array>,
+    pub app: String,
+    /// The arrays of inputs.
+    pub inputs: BTreeMap<String, Array>,
+    /// The arrays of outputs; never empty.
+    pub outputs: BTreeMap<String, Array>,
     /// Values of the Params.
-    pub(crate) scalars: BTreeMap<String, Value>,
+    pub scalars: BTreeMap<String, Value>,
     /// Values of the structure parameters and sizes.
-    pub(crate) generator_params: BTreeMap<String, f64>,
+    pub generator_params: BTreeMap<String, f64>,
     /// How far outputs may differ from the reference data.
-    pub(crate) tolerance: Tolerance,
+    pub tolerance: Tolerance,
 }
 
+/// An array in a file.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Array {
-    pub(crate) ty: Type,
+pub struct Array {
+    /// Its element type.
+    pub ty: Type,
     /// Its box, with the first dimension first.
-    pub(crate) region: Region,
+    pub region: Region,
 }
 
 /// The format of the file; unknown fields are ignored.
@@ -113,7 +124,10 @@ struct FileOutliers {
 
 impl Golden {
     /// Parses and validates the text of a `params.json`.
-    pub(crate) fn parse(text: &str) -> Result<Golden, GoldenError> {
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Golden, GoldenError> {
         let file: File = serde_json::from_str(text)?;
         let arrays = |arrays: BTreeMap<String, FileArray>| {
             let arrays = arrays.into_iter().map(|(name, array)| {

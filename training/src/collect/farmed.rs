@@ -1,4 +1,4 @@
-//! Tasks to collect samples: a unit of what `warploom collect` would measure.
+//! Units of a collection as tasks of a farm.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,19 +11,16 @@ use warploom::fuzz::catch;
 use warploom::lang::{Pipeline, Realisation};
 use warploom::model_for;
 use warploom::runtime::TimingOptions;
+use warploom::show;
 use warploom::tune::measure::Subject;
 use warploom::tune::records::{ProblemId, RecordsError};
 use warploom::tune::tuning::{Crew, Order, Progress, Wanted};
-use warploom_training::collect::{self, Generated, Plan, Recipe, Selected, subject_of};
 
-use super::Task;
-use crate::collect::Amount;
-use crate::names::find_app;
-use crate::show;
+use super::{Generated, Options, Plan, Recipe, Selected, Unit as Planned, subject_of};
 
 /// A unit of a collection: a random pipeline, or a round of an app.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(in crate::farm) struct Collecting {
+pub struct Collecting {
     /// Seed of all random choices.
     seed: u64,
     /// The fraction of samples whose results are compared.
@@ -48,6 +45,9 @@ enum Unit {
     },
 }
 
+/// Finds an app by its name, or says why there is none.
+pub type Finding<'a> = dyn Fn(&str) -> Result<&'a App, String> + 'a;
+
 /// What is measured for a unit.
 struct Made {
     pipeline: Pipeline,
@@ -67,13 +67,13 @@ enum Without {
 
 impl Collecting {
     /// All units of a collection, in the order in which they are measured.
-    pub(in crate::farm) fn all(amount: &Amount, apps: &[&App]) -> Vec<Collecting> {
-        let Amount { pipelines, per_pipeline, per_app, verify, seed } = *amount;
+    pub fn all(options: &Options, apps: &[&App]) -> Vec<Collecting> {
+        let Options { pipelines, per_pipeline, per_app, verify, seed, .. } = *options;
         let plan = Plan::new(pipelines, apps.len(), per_app);
         let collecting = |unit| {
             let (samples, unit) = match unit {
-                collect::Unit::Random { number } => (per_pipeline, Unit::Random { number, made_from: None }),
-                collect::Unit::App { app, round, samples } => {
+                Planned::Random { number } => (per_pipeline, Unit::Random { number, made_from: None }),
+                Planned::App { app, round, samples } => {
                     (samples, Unit::App { name: apps[app].name.clone(), round })
                 }
             };
@@ -83,40 +83,56 @@ impl Collecting {
     }
 
     /// What people know the unit by.
-    pub(in crate::farm) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match &self.unit {
             Unit::Random { number, .. } => format!("random {number}"),
             Unit::App { name, round } => format!("{name} round {}", round + 1),
         }
     }
 
-    pub(in crate::farm) fn samples(&self) -> usize {
+    /// How many samples it has.
+    pub fn samples(&self) -> usize {
         self.samples
     }
 
-    pub(in crate::farm) fn is_random(&self) -> bool {
+    /// Whether it is a random pipeline.
+    pub fn is_random(&self) -> bool {
         matches!(self.unit, Unit::Random { .. })
     }
 
-    pub(super) fn open(&self, apps: &[App]) -> Result<Opened, String> {
+    /// What is measured for the unit. `find` finds apps.
+    ///
+    /// # Errors
+    /// If the app is not known, or the random pipeline was not made yet.
+    pub fn open(&self, find: &Finding<'_>) -> Result<Opened, String> {
         let (subject, tolerance) = match &self.unit {
             Unit::Random { made_from: Some(seed), .. } => (Generated::new(*seed).subject(), None),
             Unit::Random { made_from: None, number } => {
                 return Err(format!("nobody has made the random pipeline {number} yet"));
             }
-            Unit::App { name, .. } => app(apps, name)?,
+            Unit::App { name, .. } => app(find, name)?,
         };
         // Every schedule would be compared at a small size. Some are compared at the full one instead.
         Ok(Opened { subject: Arc::new(subject), small: None, tolerance })
     }
 
     /// Lets the workers of a farm measure what `warploom collect` would measure.
-    pub(super) fn propose(&self, apps: &[App], site: Site<'_>) -> Result<Proposed, ProposeError> {
+    ///
+    /// `text` is the unit as a task, which others must know.
+    ///
+    /// # Errors
+    /// If the unit cannot be made, or the records fail.
+    pub fn propose(
+        &self,
+        find: &Finding<'_>,
+        text: impl Fn(Collecting) -> String,
+        site: Site<'_>,
+    ) -> Result<Proposed, ProposeError> {
         let Site { device, versions, mut records, crew, settle, stop, .. } = site;
         let model = model_for(device).model;
         let recipe = Recipe { device, model: &*model, seed: self.seed, verify: self.verify };
         // A bug that one pipeline exposes must not end the process.
-        let made = catch(|| self.make(apps, &recipe));
+        let made = catch(|| self.make(find, &recipe));
         let made = match made {
             Ok(Ok(made)) => made,
             Ok(Err(Without::Nothing(why))) => {
@@ -128,7 +144,7 @@ impl Collecting {
             }
         };
         if made.unit != self.unit {
-            settle(&Task::Collect(Collecting { unit: made.unit.clone(), ..self.clone() }).to_json())?;
+            settle(&text(Collecting { unit: made.unit.clone(), ..self.clone() }))?;
         }
         let problem = records.problem(&made.pipeline, &made.request, device, versions)?;
         made.measure(problem, crew, stop)?;
@@ -143,11 +159,11 @@ impl Collecting {
     }
 
     /// Makes what `warploom collect` would measure.
-    fn make(&self, apps: &[App], recipe: &Recipe<'_>) -> Result<Made, Without> {
+    fn make(&self, find: &Finding<'_>, recipe: &Recipe<'_>) -> Result<Made, Without> {
         let made = match &self.unit {
             Unit::Random { number, made_from } => self.make_random(*number, *made_from, recipe)?,
             Unit::App { name, round } => {
-                let (subject, _) = app(apps, name).map_err(Without::Failed)?;
+                let (subject, _) = app(find, name).map_err(Without::Failed)?;
                 let selection = recipe.of_app(&subject, *round, self.samples, &[]);
                 let unfit = || Without::Nothing("the app does not fit this device".to_owned());
                 let schedules = selection.ok_or_else(unfit)?.schedules;
@@ -213,8 +229,8 @@ impl Made {
 }
 
 /// An app with its data, and its tolerance.
-fn app(apps: &[App], name: &str) -> Result<(Subject, Option<f64>), String> {
-    let app = find_app(apps, name).map_err(|error| error.to_string())?;
+fn app(find: &Finding<'_>, name: &str) -> Result<(Subject, Option<f64>), String> {
+    let app = find(name)?;
     let subject = subject_of(app).ok_or_else(|| format!("`{name}` has no data"))?;
     Ok((subject, app.tolerance))
 }
@@ -223,31 +239,13 @@ fn app(apps: &[App], name: &str) -> Result<(Subject, Option<f64>), String> {
 mod tests {
     use super::*;
 
-    fn amount() -> Amount {
-        Amount { pipelines: 3, per_pipeline: 24, per_app: 25, verify: 0.03, seed: u64::MAX }
-    }
-
-    #[test]
-    fn units_are_read_as_they_were_written() {
-        let blur = warploom_apps::find("blur").unwrap();
-        let units = Collecting::all(&amount(), &[blur]);
-        let names: Vec<String> = units.iter().map(Collecting::name).collect();
-        assert_eq!(names, ["random 0", "random 1", "blur round 1", "random 2", "blur round 2"]);
-        let samples: Vec<usize> = units.iter().map(Collecting::samples).collect();
-        assert_eq!(samples, [24, 24, 20, 24, 5]);
-        for unit in units {
-            let task = Task::Collect(unit);
-            assert_eq!(Task::parse(&task.to_json()), Ok(task));
-        }
-    }
-
     #[test]
     fn a_random_pipeline_is_known_once_it_was_made() {
         let unit = |made_from| Unit::Random { number: 7, made_from };
         let collecting = |made_from| Collecting { seed: 1, verify: 0.0, samples: 4, unit: unit(made_from) };
-        let unknown = collecting(None).open(&[]).err();
+        let unknown = collecting(None).open(&|name| Err(name.to_owned())).err();
         assert_eq!(unknown.as_deref(), Some("nobody has made the random pipeline 7 yet"));
-        let opened = collecting(Some(5)).open(&[]).unwrap();
+        let opened = collecting(Some(5)).open(&|name| Err(name.to_owned())).unwrap();
         let Generated { pipeline, request, .. } = Generated::new(5);
         assert_eq!(opened.subject.pipeline().structural_hash(), pipeline.structural_hash());
         assert_eq!(opened.subject.request(), &request);
