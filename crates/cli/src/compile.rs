@@ -1,8 +1,6 @@
 //! `warploom compile`: finds a schedule for a pipeline and writes its kernels, with C code that
 //! launches them.
 
-mod report;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,6 +14,7 @@ use warploom::schedule::Schedule;
 use warploom::schedule_file::problem;
 use warploom::search::Options;
 use warploom::target::Device;
+use warploom_results::compiled::{Report, kernels};
 use warploom_results::explained::{Ranges, described};
 use warploom_results::search::Report as Searched;
 
@@ -29,8 +28,6 @@ use crate::report::{Declared as _, Format, json, text, verbatim};
 use crate::table::PlainText as _;
 use crate::writable::{self, Output};
 use crate::{search, voice};
-
-use report::{Report, kernels};
 
 /// Search for a schedule; write the kernels as CUDA and machine code, with C code that launches them
 ///
@@ -222,7 +219,7 @@ impl Arguments {
             voice::line(&search.summary());
         }
         report.notes.iter().for_each(|note| voice::note(note));
-        text(out, &report.text(arch, of.explanation))?;
+        text(out, &report.text(arch, of.explanation, &|table| table.text()))?;
         for emit in self.printed() {
             let emitted = format!("\n{}", emit.text(of)?);
             match emit {

@@ -5,7 +5,6 @@ mod farmed;
 mod interrupt;
 mod measuring;
 mod progress;
-mod report;
 mod strategy;
 
 use std::io::Write;
@@ -28,17 +27,20 @@ use warploom::tune::top::top;
 use warploom::tune::tuning::{Ended, Event, Observer, Task, TuneError, Tuned};
 use warploom::tune::worker::Bench;
 use warploom_results::trials::why_nothing;
+use warploom_results::tuned::{Exploration, Report};
 
 use crate::compile::export;
 use crate::error::{Error, Kind};
 use crate::landscape::landscape_kind;
 use crate::model::{built_in, read};
 use crate::pipeline::Which;
-use crate::report::Format;
+use crate::report::{self, Format};
 use crate::search::duration;
+use crate::table::PlainText as _;
 use crate::writable::{self, Output};
 
-use strategy::{Exploration, Exploring};
+use progress::SCHEMA;
+use strategy::Exploring;
 
 #[cfg(all(feature = "farm", unix))]
 pub(crate) use interrupt::stop_working;
@@ -188,9 +190,13 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
         _ => Vec::new(),
     };
     files.extend(arguments.write_weights(&asked.name, weights.as_ref())?);
-    let report = report::Report::new(&asked, &device, &tuned, model, iterations, &arguments.records, files);
+    let report = Report::new(&asked, &device, &tuned, model, iterations, &arguments.records, files);
     let report = report.of_strategy(exploration);
-    report.print(arguments.format, &tuned, model, out?)?;
+    let out = out?;
+    match arguments.format.json {
+        true => report::json_line(out, SCHEMA, &report)?,
+        false => report::text(out, &report.text(&tuned, model, &|table| table.text()))?,
+    }
     finish(&tuned, &asked.name, ended)
 }
 

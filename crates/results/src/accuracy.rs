@@ -264,7 +264,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documented::Documented;
+    use crate::tests::Documented;
 
     #[test]
     fn errors_in_json_are_as_their_page_says() {

@@ -1,13 +1,9 @@
 //! What the page of JSON calls types that are declared elsewhere than in reports of the program.
 
-use warploom::codegen::export::{Compiled, Target};
-use warploom::cost::Basis;
-use warploom::runtime::Timing;
 use warploom::sim::{Counters, KernelCounters};
 use warploom::target::Device;
-use warploom::tune::explain::{Explanation, Idle};
+use warploom::tune::explain::Explanation;
 use warploom::tune::records::ProblemId;
-use warploom::tune::tuning::{Progress, Tally};
 use warploom_results::explained::{Against, Ranges};
 use warploom_results::golden::Checked;
 use warploom_results::search;
@@ -24,17 +20,9 @@ pub(crate) use described::{Described, Row, Rows, is_on_the_page};
 called! {
     "integer": ProblemId;
     "not in JSON": Counters;
-    "basis": Basis;
-    "compiled code": Compiled;
     "device": Device;
-    "emitted": serde_json::Value;
     "explanation": Explanation;
-    "idle": Idle;
-    "other device": Target;
-    "progress": Progress;
     "simulated kernel": KernelCounters;
-    "tally": Tally;
-    "timing": Timing;
     "compared schedule": Against;
     "ranges": Ranges;
     "search": search::Report;

@@ -7,8 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use warploom::app::{Size, Sizes};
+use warploom::codegen::export::{Compiled, Target};
+use warploom::cost::Basis;
 use warploom::lang::{Region, Type};
+use warploom::runtime::Timing;
 use warploom::tune::compare::Comparison;
+use warploom::tune::explain::Idle;
+use warploom::tune::tuning::{Progress, Tally};
 
 use super::Declared;
 
@@ -155,6 +160,14 @@ called! {
     "array of integer": (usize, usize);
     "not in JSON": Duration;
     "region": Region;
+    "emitted": serde_json::Value;
+    "timing": Timing;
+    "tally": Tally;
+    "progress": Progress;
+    "other device": Target;
+    "idle": Idle;
+    "compiled code": Compiled;
+    "basis": Basis;
     "size": Size;
     "map of size": Sizes;
     "comparison": Comparison;

@@ -1,4 +1,4 @@
-//! The report of `warploom compile`.
+//! Compiled kernels with what is predicted of them.
 
 use std::collections::BTreeMap;
 
@@ -7,42 +7,44 @@ use warploom::app::Sizes;
 use warploom::codegen::export::{Compiled, Target};
 use warploom::cost::Basis;
 use warploom::runtime::compiler::Image;
+use warploom::show;
 use warploom::target::program;
 use warploom::tune::explain::{Explanation, Idle, KernelExplanation};
-use warploom_results::explained::Ranges;
-use warploom_results::search::Report as Searched;
+use warploom_report::{Table, dash};
 
-use crate::show;
-use crate::table::{PlainText as _, Table, dash};
+use crate::explained::Ranges;
+use crate::search::Report as Searched;
 
 report! {
-    pub(crate) struct Report = "warploom.compile/2" {
-        pub(crate) app: String, "the app, or the pipeline of a file";
-        pub(crate) sizes: Sizes, "its sizes by name";
-        pub(crate) device: String, "the GPU that the schedule was searched for";
-        pub(crate) also_for: Vec<Target>, "the other GPUs of `--device`";
-        pub(crate) arch: Option<String>, "what the code for the GPU was compiled for; `null` if it was not compiled";
-        pub(crate) code: Vec<Compiled>, "all compiled code of the package";
-        pub(crate) notes: Vec<String>, "why there is no machine code for some of these GPUs";
-        pub(crate) launches: u64, "kernel launches per run";
-        pub(crate) workspace_bytes: u64,
+    /// Kernels, what is predicted of them, and the files that they were written to.
+    pub struct Report = "warploom.compile/2" {
+        pub app: String, "the app, or the pipeline of a file";
+        pub sizes: Sizes, "its sizes by name";
+        pub device: String, "the GPU that the schedule was searched for";
+        pub also_for: Vec<Target>, "the other GPUs of `--device`";
+        pub arch: Option<String>, "what the code for the GPU was compiled for; `null` if it was not compiled";
+        pub code: Vec<Compiled>, "all compiled code of the package";
+        pub notes: Vec<String>, "why there is no machine code for some of these GPUs";
+        pub launches: u64, "kernel launches per run";
+        pub workspace_bytes: u64,
             "memory for arrays between kernels; with `--dynamic`, like all other figures, at `sizes`";
-        pub(crate) ranges: Option<Ranges>, "with `--dynamic`: the sizes that every run gives, and figures across their ranges";
-        pub(crate) predicted_us: f64, "the predicted time of a run";
-        pub(crate) predicted_us_low: Option<f64>,
+        pub ranges: Option<Ranges>, "with `--dynamic`: the sizes that every run gives, and figures across their ranges";
+        pub predicted_us: f64, "the predicted time of a run";
+        pub predicted_us_low: Option<f64>,
             "the measured time lies between this and the next for nine of ten pipelines; `null` if the model's errors are not known here";
-        pub(crate) predicted_us_high: Option<f64>, "the other end of the range";
+        pub predicted_us_high: Option<f64>, "the other end of the range";
         #[serde(flatten)]
-        pub(crate) basis: Basis, "what predicted the times";
-        pub(crate) idle: Option<Idle>, "the kernel that takes most of the time while most of the GPU is idle";
-        pub(crate) kernels: Vec<Kernel>, "the kernels";
-        pub(crate) search: Option<Searched>, "`null` if a schedule was given";
-        pub(crate) schedule: String, "the [schedule](schedules.md)";
-        pub(crate) files: Vec<String>, "the files that were written";
-        pub(crate) emitted: BTreeMap<String, Json>, "the outputs of `--emit` by name";
+        pub basis: Basis, "what predicted the times";
+        pub idle: Option<Idle>, "the kernel that takes most of the time while most of the GPU is idle";
+        pub kernels: Vec<Kernel>, "the kernels";
+        pub search: Option<Searched>, "`null` if a schedule was given";
+        pub schedule: String, "the [schedule](schedules.md)";
+        pub files: Vec<String>, "the files that were written";
+        pub emitted: BTreeMap<String, Json>, "the outputs of `--emit` by name";
     }
 
-    pub(crate) struct Kernel = "compiled kernel" {
+    /// A compiled kernel.
+    pub struct Kernel = "compiled kernel" {
         name: String, "its name";
         grid: [u32; 3] ["blocks"], "along x, y and z";
         threads: u32, "the threads per block";
@@ -56,7 +58,7 @@ report! {
 }
 
 /// The kernels of a program, with the cost model's view of each.
-pub(crate) fn kernels(
+pub fn kernels(
     described: &program::Program,
     explanation: &Explanation,
     image: Option<&Image>,
@@ -85,20 +87,15 @@ impl Kernel {
 }
 
 impl Report {
-    /// The summary and the list of written files.
-    pub(crate) fn text(&self, arch: &str, explanation: &Explanation) -> String {
+    /// The summary and the list of written files; `shown` lays out tables.
+    pub fn text(&self, arch: &str, explanation: &Explanation, shown: &dyn Fn(&Table) -> String) -> String {
         let launches = self.launches;
         let launches = if launches == 1 { "1 launch".to_owned() } else { format!("{launches} launches") };
         let also_for = self.also_for.iter().map(|Target { device, arch }| format!(", {device} ({arch})"));
         let also_for = also_for.collect::<String>();
         // The figures that follow are of the sizes in the head.
         let across = self.ranges.as_ref().map(|ranges| {
-            format!(
-                "{} for {} ({arch}){also_for}, {}\n",
-                self.app,
-                self.device,
-                ranges.text(&|table| table.text())
-            )
+            format!("{} for {} ({arch}){also_for}, {}\n", self.app, self.device, ranges.text(shown))
         });
         let head = format!(
             "{}{}{} for {} ({arch}){}: {:.1} us predicted by {}; {}; {}, {launches} per run, {} of workspace\n\n",
@@ -116,7 +113,7 @@ impl Report {
         let files = show::paths(&self.files);
         let separator = if files.is_empty() { "" } else { "\n" };
         let idle = self.idle.as_ref().map(|idle| format!("\nnote: {idle}\n")).unwrap_or_default();
-        head + &Table::of(&self.kernels)
+        let table = Table::of(&self.kernels)
             .left("kernel", |kernel| kernel.name.clone())
             .left("block", |kernel| kernel.block.clone())
             .right("grid", |kernel| show::grid(kernel.grid))
@@ -127,10 +124,7 @@ impl Report {
                 None => format!("~{}", kernel.estimated_registers),
             })
             .right("spilled bytes", |kernel| dash(kernel.spilled_bytes))
-            .right("predicted us", |kernel| format!("{:.1}", kernel.predicted_us))
-            .text()
-            + &idle
-            + separator
-            + &files
+            .right("predicted us", |kernel| format!("{:.1}", kernel.predicted_us));
+        head + &shown(&table.done()) + &idle + separator + &files
     }
 }

@@ -1,25 +1,21 @@
 //! The result of tuning.
 
-use std::io::Write;
 use std::path::Path;
 
 use warploom::app::{Sizes, Subject};
 use warploom::cost::{Basis, CostModel};
 use warploom::records::shown;
+use warploom::show;
 use warploom::target::Device;
-use warploom::tune::tuning::{Ended, Progress, Tuned};
-use warploom_results::trials::{TrialReport, basis_of, range_of, trial_table};
+use warploom::tune::explore::Explored;
+use warploom::tune::tuning::{Ended, Progress, Tally, Tuned};
+use warploom_report::Table;
 
-use super::progress::SCHEMA;
-use super::strategy::Exploration;
-use crate::error::Error;
-use crate::report::{self, Format};
-use crate::show;
-use crate::table::PlainText as _;
+use crate::trials::{TrialReport, basis_of, range_of, trial_table};
 
 report! {
     /// The result of a run.
-    pub(super) struct Report = "warploom.tune/2 finished" {
+    pub struct Report = "warploom.tune/2 finished" {
         event: &'static str, "`finished`";
         app: String, "the app, or the pipeline of a file";
         sizes: Sizes, "its sizes by name";
@@ -40,7 +36,8 @@ report! {
 }
 
 impl Report {
-    pub(super) fn new(
+    /// The result of tuning; `model` predicted all times, if it is known.
+    pub fn new(
         asked: &Subject,
         device: &Device,
         tuned: &Tuned,
@@ -76,24 +73,18 @@ impl Report {
     }
 
     /// Adds what a strategy did.
-    pub(super) fn of_strategy(self, exploration: Option<Exploration>) -> Report {
+    #[must_use]
+    pub fn of_strategy(self, exploration: Option<Exploration>) -> Report {
         Report { exploration, ..self }
     }
 
-    pub(super) fn print(
+    /// The result for a terminal; `layout` lays out the table of trials.
+    pub fn text(
         &self,
-        format: Format,
         tuned: &Tuned,
         model: Option<&dyn CostModel>,
-        out: &mut dyn Write,
-    ) -> Result<(), Error> {
-        if format.json {
-            return Ok(report::json_line(out, SCHEMA, self)?);
-        }
-        report::text(out, &self.text(tuned, model))
-    }
-
-    fn text(&self, tuned: &Tuned, model: Option<&dyn CostModel>) -> String {
+        layout: &dyn Fn(&Table) -> String,
+    ) -> String {
         let Progress { done, invalid, .. } = self.progress;
         let best = tuned.winner.as_ref();
         let head = match best.and_then(|winner| winner.trial.time_us()) {
@@ -120,8 +111,10 @@ impl Report {
         );
         text += &self.exploration.as_ref().map(Exploration::text).unwrap_or_default();
         if !tuned.shown.is_empty() {
-            text +=
-                &format!("\n{}", trial_table(&tuned.shown, best.map(|winner| winner.trial.id), model).text());
+            text += &format!(
+                "\n{}",
+                layout(&trial_table(&tuned.shown, best.map(|winner| winner.trial.id), model))
+            );
             if tuned.shown.iter().any(|trial| range_of(trial, model).is_some()) {
                 text += show::BRACKETS;
             }
@@ -133,5 +126,40 @@ impl Report {
         }
         let files = show::paths(&self.files);
         if files.is_empty() { text } else { format!("{text}\n{files}") }
+    }
+}
+
+report! {
+    /// What a strategy did.
+    pub struct Exploration = "exploration" {
+        run: String, "the key of its steps in the database";
+        templates: usize, "the structures that it explored; 0 for `model`";
+        #[serde(flatten)]
+        tally: Tally, "its steps";
+        exhausted: bool, "whether it had nothing left to ask";
+    }
+}
+
+impl Exploration {
+    /// What an exploration did.
+    pub fn new(explored: &Explored) -> Exploration {
+        let Explored { run, templates, tally, exhausted, .. } = explored;
+        Exploration { run: run.0.clone(), templates: *templates, tally: *tally, exhausted: *exhausted }
+    }
+
+    /// One line for people.
+    pub fn text(&self) -> String {
+        let Exploration { run, templates, tally, exhausted } = self;
+        let best = tally.best_us.map_or("nothing valid".to_owned(), |best| format!("best {best:.2} us"));
+        let strategy = run.split(' ').next().unwrap_or_default();
+        let end = if *exhausted { ", nothing left to ask" } else { "" };
+        format!(
+            "{strategy}: {best}; {} in {}, {} repeated, {} refused, {} avoided{end}\n",
+            show::count(tally.trials, "trial"),
+            show::count(*templates, "template"),
+            tally.repeated,
+            tally.refused,
+            tally.avoided,
+        )
     }
 }
