@@ -73,19 +73,14 @@ pub(crate) enum Error {
     NoNumber { app: String, name: String, text: String },
     #[error("`{app}` has no value for its Param {name}; give one with --param {name}=VALUE")]
     NoDefault { app: String, name: String },
-    /// An app that cannot be built or run.
     #[error(transparent)]
     App(AppError),
-    /// A folder without reference data.
     #[error(transparent)]
     Folder(FolderError),
-    /// A file that is no input.
     #[error(transparent)]
     Input(InputError),
-    /// Results that cannot be read or compared.
     #[error(transparent)]
     Results(ResultsError),
-    /// A schedule in a file, or a pipeline without kernels under it.
     #[error(transparent)]
     ScheduleFile(ScheduleFileError),
     #[error("there is no file {file}; check its path")]

@@ -1,7 +1,7 @@
 //! `warploom landscape`: records the times of all points of a small space, and shows them.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Subcommand;
@@ -100,7 +100,10 @@ struct Recording {
 pub(crate) fn landscape(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     match &arguments.what {
         What::Record(recording) => recording.run(apps, out),
-        What::Show { file, format } => show_summary(&Landscape::read(file)?, file, *format, out),
+        What::Show { file, format } => {
+            let summary = Summary::new(&Landscape::read(file)?);
+            report::print(out, *format, &summary, || summary.text(file))
+        }
     }
 }
 
@@ -172,7 +175,8 @@ impl Recording {
         let failed = failure(&landscape, &ended, &asked.name);
         // In JSON, an error is the only object.
         if failed.is_none() || !self.format.json {
-            show_summary(&landscape, file, self.format, out)?;
+            let summary = Summary::new(&landscape);
+            report::print(out, self.format, &summary, || summary.text(file))?;
         }
         failed.map_or(Ok(()), Err)
     }
@@ -198,17 +202,6 @@ impl From<LandscapeError> for Error {
 }
 
 /// The kind of an error of landscapes.
-/// Prints the summary of a file.
-fn show_summary(
-    landscape: &Landscape,
-    file: &Path,
-    format: Format,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
-    let summary = Summary::new(landscape);
-    report::print(out, format, &summary, || summary.text(file))
-}
-
 pub(crate) fn landscape_kind(error: &LandscapeError) -> Kind {
     use LandscapeError::{Bounds, Outside, Points, Strategy, Template};
     match error {

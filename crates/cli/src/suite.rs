@@ -1,6 +1,6 @@
 //! `warploom suite`: schedules, checks and times all apps, or all operators.
 
-pub(crate) mod operators;
+mod operators;
 mod strategies;
 mod written;
 

@@ -175,7 +175,8 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let deadline = arguments.time_limit.map(|limit| started + limit);
     let task = tunable.task(&*start.model, arguments.search_options(), deadline, stop_on_interrupt());
     let (json, iterates) = (arguments.format.json, plan.iterates());
-    let model = arguments.only_model(&start);
+    // A model that changes during the run predicts nothing of all trials.
+    let model = (!arguments.retrains()).then_some(&*start.model as &dyn CostModel);
     let progress = Progress::new(&asked.name, json, iterates, arguments.time_limit, out);
     let mut progress = progress.predicted_by(model);
     progress.begin(&asked, &device, tunable.small.is_some());
@@ -242,11 +243,6 @@ impl Arguments {
             samples: self.samples.max(1),
             ..Options::default()
         }
-    }
-
-    /// The model that predicts the times of all trials; `None` if it changes during the run.
-    fn only_model<'m>(&self, start: &'m Start) -> Option<&'m dyn CostModel> {
-        (!self.retrains()).then_some(&*start.model)
     }
 
     fn retrains(&self) -> bool {

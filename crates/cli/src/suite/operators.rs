@@ -49,8 +49,3 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     arguments.print(&report, out)?;
     verdict(&report, report.rows.len())
 }
-
-/// The operators that match one of the patterns.
-pub(crate) fn chosen_rows(patterns: &[String]) -> Result<Vec<Operator>, Error> {
-    Ok(chosen(operators(), patterns)?)
-}

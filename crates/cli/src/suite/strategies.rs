@@ -14,12 +14,13 @@ use warploom::tune::landscape::Contender;
 use warploom::tune::records::Records;
 use warploom::tune::tuning::{Ended, Event, Task};
 use warploom::tune::worker::Bench;
-use warploom_apps::operators::Operator;
+use warploom_apps::operators::{Operator, operators};
+use warploom_results::suite::operators::chosen;
 use warploom_results::suite::strategies::Report;
 use warploom_results::suite::{Runner, lost, subject};
 
 use super::written::verdict;
-use super::{Arguments, Set, Sizes, operators};
+use super::{Arguments, Set, Sizes};
 use crate::error::{Error, Kind};
 use crate::progress::{Progress, Unit};
 use crate::show;
@@ -156,7 +157,7 @@ impl Arguments {
     fn tried(&self, apps: &[App]) -> Result<Vec<Tried>, Error> {
         let apps = match self.set {
             Set::Apps => self.apps(apps)?,
-            Set::Operators => operators::chosen_rows(&self.rows)?.iter().map(Operator::app).collect(),
+            Set::Operators => chosen(operators(), &self.rows)?.iter().map(Operator::app).collect(),
         };
         let mut all: Vec<Tried> = Vec::new();
         for app in &apps {

@@ -1,7 +1,6 @@
 //! Results of suites: printed, written to a folder, and judged.
 
 use std::io::Write;
-use std::path::Path;
 
 use warploom_results::suite::Outcome;
 
@@ -23,21 +22,18 @@ impl Arguments {
     /// Writes results to the folder of `-o`, which is created if it is missing: as JSON, as Markdown, and the schedules that
     /// there are, each under its name. Called after every result, so that none is lost however the run ends.
     pub(super) fn write<T: Outcome>(&self, results: &T) -> Result<(), Error> {
-        self.output.as_deref().map_or(Ok(()), |folder| write_to(folder, results))
+        let Some(folder) = &self.output else { return Ok(()) };
+        let mut json = Vec::new();
+        report::json(&mut json, T::NAME, results)?;
+        make_folder(folder)?;
+        let stem = results.stem();
+        write(&folder.join(format!("{stem}.json")), &json)?;
+        write(&folder.join(format!("{stem}.md")), results.markdown().as_bytes())?;
+        for (name, schedule) in results.schedules().into_iter().filter(|(_, schedule)| !schedule.is_empty()) {
+            write(&folder.join(format!("{name}.schedule")), schedule.as_bytes())?;
+        }
+        Ok(())
     }
-}
-
-fn write_to<T: Outcome>(folder: &Path, results: &T) -> Result<(), Error> {
-    let mut json = Vec::new();
-    report::json(&mut json, T::NAME, results)?;
-    make_folder(folder)?;
-    let stem = results.stem();
-    write(&folder.join(format!("{stem}.json")), &json)?;
-    write(&folder.join(format!("{stem}.md")), results.markdown().as_bytes())?;
-    for (name, schedule) in results.schedules().into_iter().filter(|(_, schedule)| !schedule.is_empty()) {
-        write(&folder.join(format!("{name}.schedule")), schedule.as_bytes())?;
-    }
-    Ok(())
 }
 
 /// An error if some of so many pipelines have no valid schedule.
