@@ -76,11 +76,11 @@ pub(crate) enum Error {
     #[error(transparent)]
     App(AppError),
     #[error(transparent)]
-    Folder(FolderError),
+    Folder(Box<FolderError>),
     #[error(transparent)]
-    Input(InputError),
+    Input(Box<InputError>),
     #[error(transparent)]
-    Results(ResultsError),
+    Results(Box<ResultsError>),
     #[error(transparent)]
     ScheduleFile(ScheduleFileError),
     #[error("there is no file {file}; check its path")]
@@ -352,7 +352,7 @@ impl Error {
             E::Input(_) | E::Folder(_) | E::NoGoldenOf { .. } => Kind::File,
             E::PipelineFile { .. } | E::TensorFile(_) | E::NothingScheduled { .. } => Kind::File,
             E::Weights { .. } | E::Export(_) | E::DeviceFile { .. } | E::ManifestDevice { .. } => Kind::File,
-            E::Results(ResultsError::NoRows { .. }) => Kind::Usage,
+            E::Results(error) if matches!(**error, ResultsError::NoRows { .. }) => Kind::Usage,
             E::Records(_) | E::Results(_) | E::Cache(_) | E::Shard(_) | E::Case(_) => Kind::File,
             _ => Kind::Usage,
         }
@@ -417,7 +417,7 @@ impl From<FolderError> for Error {
     fn from(error: FolderError) -> Error {
         match error {
             FolderError::Refused(error) => error.into(),
-            error => Error::Folder(error),
+            error => Error::Folder(Box::new(error)),
         }
     }
 }
@@ -428,7 +428,7 @@ impl From<InputError> for Error {
             InputError::NoFile { file } => Error::NoFile { file },
             InputError::File(error) => Error::File(error),
             InputError::Buffer(error) => Error::Buffer(error),
-            error => Error::Input(error),
+            error => Error::Input(Box::new(error)),
         }
     }
 }
@@ -447,7 +447,7 @@ impl From<ResultsError> for Error {
             ResultsError::Tune(error) => error.into(),
             ResultsError::Records(error) => error.into(),
             ResultsError::File(error) => error.into(),
-            error => Error::Results(error),
+            error => Error::Results(Box::new(error)),
         }
     }
 }
