@@ -6,7 +6,7 @@ pub(crate) mod tests;
 
 use serde::Serialize;
 
-/// An object of JSON output that [`report!`] declares.
+/// An object of JSON output that [`report!`](crate::report!) declares.
 pub trait Declared: Serialize {
     /// The name and version of its format, as in `warploom.apps/1`; for a part of a report, its title on the page.
     const NAME: &'static str;

@@ -24,7 +24,7 @@ report! {
         pub relative: Vec<Relative>, "the strategies relative to `random`; empty if that is not among them";
     }
 
-    /// The speed of what a strategy finds, relative to [`BASE`].
+    /// The speed of what a strategy finds, relative to `random`.
     #[derive(Deserialize)]
     pub struct Relative = "relative strategy" {
         pub strategy: String, "its name";
