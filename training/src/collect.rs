@@ -7,6 +7,8 @@
 //! it is measured.
 
 mod app;
+#[cfg(feature = "farm")]
+mod farmed;
 mod plan;
 mod random;
 mod schedules;
@@ -33,6 +35,8 @@ use warploom::tune::sample::{ShardError, ShardFolder, Status};
 use app::AppRounds;
 
 pub use app::subject_of;
+#[cfg(feature = "farm")]
+pub use farmed::{Collecting, Finding};
 pub use plan::{Plan, Unit};
 pub use random::Generated;
 pub use summary::Summary;

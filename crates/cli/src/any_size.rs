@@ -1,15 +1,12 @@
 //! `--dynamic` and `--pitch`: kernels whose sizes or strides every run gives.
 
-mod ranges;
-
+use warploom::app::Subject;
 use warploom::lang::dynamic::SizeRange;
 use warploom::plan::Problem;
+use warploom::schedule_file::unbuilt;
 use warploom::target::Device;
 
-use crate::backend::unbuilt;
 use crate::error::Error;
-use crate::pipeline::Subject;
-pub(crate) use ranges::{Ranges, described};
 
 /// Which numbers are arguments of the kernels.
 #[derive(Debug, clap::Args)]
@@ -47,7 +44,7 @@ impl Dynamic {
         }
         let ranges = self.dynamic.iter().map(|text| range(text)).collect::<Result<_, _>>()?;
         let problem = Problem::dynamic(&asked.pipeline, &asked.dynamic(ranges)?, device);
-        problem.map(Some).map_err(|error| unbuilt(&asked.pipeline, error.into()))
+        Ok(problem.map(Some).map_err(|error| unbuilt(&asked.pipeline, error.into()))?)
     }
 }
 

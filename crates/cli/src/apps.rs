@@ -3,19 +3,18 @@
 use std::io::Write;
 use std::path::Path;
 
-use warploom::app::{App, Setting, Settings};
+use warploom::app::{App, AppError, Setting, Settings, Sizes, Subject};
 use warploom::fuzz::catch;
 use warploom::lang::draft::Draft;
 use warploom::lang::{Pipeline, Region, Type};
 
 use crate::error::Error;
 use crate::names::find_app;
-use crate::pipeline::{Subject, is_file};
+use crate::pipeline::is_file;
 use crate::report::{self, Declared as _, Format};
-use crate::settings::{build, set_structure};
+use crate::settings::set_structure;
 use crate::show;
-use crate::sizes::Sizes;
-use crate::table::Table;
+use crate::table::{PlainText as _, Table};
 use crate::writable::{Output, write};
 
 /// List the apps with their inputs, outputs, sizes and parameters, or export one
@@ -138,7 +137,7 @@ fn write_app(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Wr
     for (param, value) in draft.params.values_mut().zip(subject.request.params.values()) {
         param.default = *value;
     }
-    let pipeline = draft.finish().map_err(|error| Error::Pipeline { app: app.name.clone(), error })?;
+    let pipeline = draft.finish().map_err(|error| AppError::Pipeline { app: app.name.clone(), error })?;
     let json = pipeline.to_json();
     let (app, file) = (app.name.clone(), write(Path::new(file), json.as_bytes())?);
     let size = Sizes::of_boxes(&pipeline, &subject.request).as_argument().unwrap_or_default();
@@ -156,7 +155,7 @@ fn write_app(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Wr
 
 fn entry(app: &App) -> Result<Entry, Error> {
     let settings = Settings::defaults(app);
-    let pipeline = build(app, &settings)?;
+    let pipeline = app.built(&settings)?;
     let shapes = app.shapes_at(&settings);
     let input_type = |name: &str| {
         let id = pipeline.input_named(name);

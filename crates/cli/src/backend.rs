@@ -6,21 +6,20 @@ use std::time::Instant;
 
 use clap::{Arg, ValueEnum};
 use warploom::Scheduled;
-use warploom::codegen::build::{BuildError, build};
+use warploom::check::{Builds, run_build};
 use warploom::codegen::export::file_stem;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::Build;
 use warploom::interp::buffer::Buffer;
-use warploom::interp::expected::{Closeness, Expected};
-use warploom::lang::brief::shown;
-use warploom::lang::{Pipeline, Realisation, files};
-use warploom::plan::{PlanError, Problem, Violation};
+use warploom::lang::files;
+use warploom::plan::Problem;
 use warploom::runtime::Gpu;
-use warploom::schedule::{Schedule, Written};
+use warploom::schedule::Schedule;
+use warploom::schedule_file::{problem, read_legal, unbuilt};
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::one_shot::OneShot;
-use warploom::tune::workload::{GpuError, Loaded, PERTURBED_RUNS, Workload};
+use warploom::tune::workload::{PERTURBED_RUNS, Workload};
 
 use crate::device::{self, Beside};
 use crate::error::{Error, RunError};
@@ -279,7 +278,7 @@ impl Obtained {
             Obtained::Given(schedule) => Scheduled::new(problem, any_size, schedule, pitched),
             Obtained::Found(found) => Scheduled::found(problem, any_size, &found, pitched),
         };
-        built.map_err(|error| unbuilt(&pipeline, error))
+        Ok(built.map_err(|error| unbuilt(&pipeline, error))?)
     }
 }
 
@@ -288,54 +287,8 @@ pub(crate) fn no_schedule(what: &str) -> Error {
     Error::NoSchedule { what: what.to_owned() }
 }
 
-/// Lowers a schedule to kernels.
-pub(crate) fn build_program(problem: &Problem, schedule: &Schedule) -> Result<Program, Error> {
-    build(problem, schedule).map_err(|error| unbuilt(problem.pipeline(), error))
-}
-
-/// A pipeline at some sizes on a device.
-pub(crate) fn problem(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Result<Problem, Error> {
-    Problem::new(pipeline, request, device).map_err(|error| unbuilt(pipeline, error.into()))
-}
-
-/// The problem of the pipeline that a schedule describes.
-pub(crate) fn rewritten(problem: &Problem, schedule: &Schedule) -> Result<Problem, Error> {
-    let rewritten = problem.rewritten(&schedule.rewrites);
-    rewritten.map_err(|error| unbuilt(problem.pipeline(), PlanError::from(error).into()))
-}
-
-/// The error of an app whose kernels cannot be built.
-pub(crate) fn unbuilt(pipeline: &Pipeline, error: BuildError) -> Error {
-    Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) }
-}
-
 fn schedule_file(given: &Path, app: &str) -> PathBuf {
     if given.is_dir() { given.join(format!("{}.schedule", file_stem(app))) } else { given.to_path_buf() }
-}
-
-/// Reads a schedule with its places in a file.
-pub(crate) fn read_written(path: &Path, pipeline: &Pipeline) -> Result<Written, Error> {
-    let file = path.display().to_string();
-    let text = files::read_text(path)?;
-    Written::parse(&text, pipeline).map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
-}
-
-/// Reads a schedule from a file and checks it, so that violations show the lines of the file.
-pub(crate) fn read_legal(path: &Path, problem: &Problem) -> Result<Schedule, Error> {
-    legal(path, read_written(path, problem.pipeline())?, problem)
-}
-
-/// Checks a schedule that was read from a file.
-pub(crate) fn legal(path: &Path, written: Written, problem: &Problem) -> Result<Schedule, Error> {
-    let checked = rewritten(problem, &written.schedule)?.check(&written.schedule);
-    match checked {
-        Ok(_) => Ok(written.schedule),
-        Err(violations) => {
-            let violations = shown(&Violation::all_in(&written.spots, violations), "\n");
-            let (file, app) = (path.display().to_string(), problem.pipeline().name().to_owned());
-            Err(Error::Illegal { file, app, violations })
-        }
-    }
 }
 
 /// A [`Target`] on which pipelines can run.
@@ -402,11 +355,12 @@ impl Ready<'_> {
         let program = self.target.kernels.build(&mut workload, gpu.device())?;
         let _progress = Progress::new(format!("running {}", workload.pipeline.name()), Unit::Time);
         let Check::By(tolerance) = check else {
-            return Ok((run_build(&gpu, &workload, &program, Build::Timing)?, None));
+            return Ok((run_build(&gpu, &workload, &program, Build::Timing).map_err(Error::from)?, None));
         };
         let expected = workload.expected(tolerance, PERTURBED_RUNS);
         let expected = expected.map_err(|error| RunError::Evaluation(Box::new(error)))?;
-        let builds = Builds::run(&expected, |build| workload.load(&gpu, &program, build))?;
+        let builds =
+            Builds::run(&expected, |build| workload.load(&gpu, &program, build)).map_err(Error::from)?;
         let fault = builds.fault();
         Ok((builds.outputs, fault))
     }
@@ -415,53 +369,6 @@ impl Ready<'_> {
 /// Opens the first GPU.
 pub(crate) fn open_gpu() -> Result<Gpu, Error> {
     Gpu::new(0).map_err(|error| Error::NoGpu(error.to_string()))
-}
-
-/// Compiles one build of the kernels, runs it and returns the outputs.
-pub(crate) fn run_build(
-    gpu: &Gpu,
-    workload: &Workload,
-    program: &Program,
-    build: Build,
-) -> Result<Vec<Buffer>, Error> {
-    run(workload.load(gpu, program, build))
-}
-
-/// Runs loaded kernels and returns the outputs.
-fn run(loaded: Result<Loaded, GpuError>) -> Result<Vec<Buffer>, Error> {
-    loaded.and_then(|mut loaded| loaded.run()).map_err(|error| Error::Gpu(error.to_string()))
-}
-
-/// The results of both builds of the kernels.
-pub(crate) struct Builds {
-    /// The outputs of the timing build, which is the one that users run.
-    pub(crate) outputs: Vec<Buffer>,
-    /// How close they are to the expected outputs.
-    pub(crate) closeness: Vec<Closeness>,
-    /// The first difference between the checking build, which must be exact, and the reference
-    /// evaluator.
-    pub(crate) inexact: Option<String>,
-}
-
-impl Builds {
-    /// Loads the kernels in both builds, and runs them.
-    pub(crate) fn run(
-        expected: &Expected,
-        load: impl Fn(Build) -> Result<Loaded, GpuError>,
-    ) -> Result<Builds, Error> {
-        let inexact = expected.difference(&run(load(Build::Checking))?);
-        let outputs = run(load(Build::Timing))?;
-        Ok(Builds { closeness: expected.closeness(&outputs), outputs, inexact })
-    }
-
-    /// What is wrong with either build, as a sentence.
-    pub(crate) fn fault(&self) -> Option<String> {
-        if let Some(difference) = &self.inexact {
-            return Some(format!("the checking build differs from the reference evaluator: {difference}"));
-        }
-        let far = self.closeness.iter().find_map(Closeness::sentence)?;
-        Some(format!("the timing build differs too much from the reference evaluator: {far}"))
-    }
 }
 
 fn evaluate(workload: &Workload) -> Result<Vec<Buffer>, RunError> {

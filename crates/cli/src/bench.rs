@@ -2,23 +2,23 @@
 
 use std::io::Write;
 
-use warploom::app::App;
+use warploom::app::{App, AppError};
+use warploom::check::Builds;
 use warploom::codegen::ir::Program;
 use warploom::codegen::printer::Build;
 use warploom::plan::Problem;
-use warploom::runtime::{Execute, Timing, TimingOptions};
+use warploom::runtime::{Execute, TimingOptions};
+use warploom::schedule_file::problem;
 use warploom::target::Device;
 use warploom::tune::workload::PERTURBED_RUNS;
+use warploom_results::benched::{Report, kernels};
 
 use crate::any_size::AnySize;
-use crate::backend::{Builds, Kernels, no_schedule, open_gpu, problem};
+use crate::backend::{Kernels, no_schedule, open_gpu};
 use crate::choice::{Choice, Chosen};
 use crate::error::Error;
-use crate::pipeline::Subject;
 use crate::report::{self, Format};
-use crate::show;
-use crate::sizes::Sizes;
-use crate::table::Table;
+use crate::table::PlainText as _;
 
 /// Time a pipeline on a GPU under a schedule
 #[derive(Debug, clap::Args)]
@@ -45,32 +45,6 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-report! {
-    struct Report = "warploom.bench/2" {
-        app: String, "the app";
-        sizes: Sizes, "its sizes by name";
-        device: String, "the GPU";
-        exact: Option<bool>, "`true` if `--check` found no difference; `null` without it";
-        min_us: f64, "the shortest time of the faster mode";
-        median_us: f64, "its median";
-        gigabytes_per_second: f64 ["GB/s"], "compulsory bytes divided by the shortest time";
-        floor_us: f64, "a lower bound from the bandwidth and arithmetic throughput of the GPU";
-        fraction_of_floor: f64 ["share"], "the lower bound divided by the shortest time";
-        timing: Timing, "all measurements";
-        kernels: Vec<Kernel>, "the kernels";
-    }
-
-    struct Kernel = "timed kernel" {
-        name: String, "its name";
-        grid: [u32; 3] ["blocks"], "along x, y and z";
-        threads: u32, "the threads per block";
-        registers: u32, "registers per thread";
-        local_bytes: u32, "local memory per thread";
-        shared_bytes: u32, "shared memory per block";
-        blocks_per_sm: u32, "resident blocks per SM";
-    }
-}
-
 pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     if arguments.kernels.schedule.is_none() {
         return Err(no_schedule("`warploom bench`"));
@@ -90,22 +64,14 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     } else {
         None
     };
-    let failed = |error: warploom::tune::workload::GpuError| Error::Gpu(error.to_string());
-    let mut loaded = load(Build::Timing).map_err(failed)?;
-    loaded.run().map_err(failed)?;
-    let timing = loaded.time(&TimingOptions::default()).map_err(failed)?;
+    let mut loaded = load(Build::Timing)?;
+    loaded.run()?;
+    let timing = loaded.time(&TimingOptions::default())?;
     let facts = loaded.executable.facts().map_err(|error| Error::Gpu(error.to_string()))?;
-    let kernels = loaded.executable.program().kernels.iter().zip(facts).map(|(kernel, facts)| Kernel {
-        name: kernel.entry.clone(),
-        grid: kernel.grid,
-        threads: kernel.threads,
-        registers: facts.registers,
-        local_bytes: facts.local_bytes,
-        shared_bytes: facts.shared_bytes,
-        blocks_per_sm: facts.blocks_per_sm,
-    });
-    let report = Report::new(&chosen.subject, gpu.device(), exact, timing, kernels.collect())?;
-    report::print(out, arguments.format, &report, || report.text())
+    let kernels = kernels(loaded.executable.program(), &facts);
+    let report = Report::new(&chosen.subject, gpu.device(), exact, timing, kernels);
+    let report = report.ok_or_else(|| Error::NothingMeasured("no run was timed".to_owned()))?;
+    report::print(out, arguments.format, &report, || report.text(&|table| table.text()))
 }
 
 impl Arguments {
@@ -118,127 +84,8 @@ impl Arguments {
         let scheduled = obtained.build(problem, any_size.clone(), self.any_size.pitch)?;
         chosen.workload.pipeline = scheduled.problem().pipeline().clone();
         let request = any_size.as_ref().and_then(Problem::sizes).map(|sizes| &sizes.request);
-        let sizes = request.map(|request| request.sizes_of(&asked.pipeline, &asked.request)).transpose()?;
+        let sizes = request.map(|request| request.sizes_of(&asked.pipeline, &asked.request));
+        let sizes = sizes.transpose().map_err(AppError::from)?;
         Ok((scheduled.program().clone(), sizes.unwrap_or_default()))
-    }
-}
-
-/// A lower bound on the run time of a pipeline, in microseconds, from its compulsory bytes and, if they are known, its
-/// operations.
-pub(crate) fn floor_us(subject: &Subject, device: &Device) -> f64 {
-    let memory_us = compulsory_bytes(subject) / (device.memory.dram_achieved_gbps * 1e3);
-    let operations = subject.app.operations_at(&subject.settings).unwrap_or(0.0);
-    memory_us.max(operations / (device.peak_fp32_tflops() * 1e6))
-}
-
-fn compulsory_bytes(subject: &Subject) -> f64 {
-    subject.app.compulsory_bytes(&subject.pipeline, &subject.shapes()) as f64
-}
-
-impl Report {
-    fn new(
-        subject: &Subject,
-        device: &Device,
-        exact: Option<bool>,
-        timing: Timing,
-        kernels: Vec<Kernel>,
-    ) -> Result<Report, Error> {
-        let best = timing.best().ok_or_else(|| Error::NothingMeasured("no run was timed".to_owned()))?;
-        let (min_us, median_us) = (best.min_us, best.median_us);
-        let floor_us = floor_us(subject, device);
-        Ok(Report {
-            app: subject.name.clone(),
-            sizes: subject.sizes.clone(),
-            device: device.name.clone(),
-            exact,
-            min_us,
-            median_us,
-            gigabytes_per_second: compulsory_bytes(subject) / (min_us * 1e3),
-            floor_us,
-            fraction_of_floor: floor_us / min_us,
-            timing,
-            kernels,
-        })
-    }
-
-    fn text(&self) -> String {
-        let check = match self.exact {
-            Some(_) => ", checked",
-            None => "",
-        };
-        let mut text = format!("{}{} on {}{check}\n\n", self.app, self.sizes, self.device);
-        for sample in &self.timing.samples {
-            text += &format!(
-                "{:>8}  {:.2} us minimum, {:.2} us median, spread {:.1} %, {} runs\n",
-                format!("{:?}", sample.mode).to_lowercase(),
-                sample.min_us,
-                sample.median_us,
-                sample.spread * 100.0,
-                sample.runs
-            );
-        }
-        text += &format!(
-            "{:>8}  {:.0} GB/s of compulsory bytes, {:.0} % of the floor of {:.1} us\n\n",
-            "best",
-            self.gigabytes_per_second,
-            self.fraction_of_floor * 100.0,
-            self.floor_us
-        );
-        text + &Table::of(&self.kernels)
-            .left("kernel", |kernel| kernel.name.clone())
-            .right("grid", |kernel| show::grid(kernel.grid))
-            .right("threads", |kernel| kernel.threads.to_string())
-            .right("registers", |kernel| kernel.registers.to_string())
-            .right("local bytes", |kernel| kernel.local_bytes.to_string())
-            .right("shared bytes", |kernel| kernel.shared_bytes.to_string())
-            .right("blocks per SM", |kernel| kernel.blocks_per_sm.to_string())
-            .text()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use warploom::runtime::{Mode, Sample};
-
-    use super::*;
-    use crate::documented::Documented;
-    use crate::report::Declared as _;
-
-    #[test]
-    fn the_report_is_as_its_page_says() {
-        let sample = |mode| Sample {
-            mode,
-            min_us: 4.5,
-            median_us: 4.75,
-            mean_us: 4.875,
-            spread: 0.25,
-            batches: 3,
-            runs: 60,
-        };
-        let kernel = Kernel {
-            name: "output".to_owned(),
-            grid: [4, 2, 1],
-            threads: 256,
-            registers: 32,
-            local_bytes: 0,
-            shared_bytes: 1024,
-            blocks_per_sm: 8,
-        };
-        let report = Report {
-            app: "blur".to_owned(),
-            sizes: Sizes::default(),
-            device: "H200".to_owned(),
-            exact: None,
-            min_us: 4.5,
-            median_us: 4.75,
-            gigabytes_per_second: 1.5,
-            floor_us: 2.25,
-            fraction_of_floor: 0.5,
-            timing: Timing { samples: vec![sample(Mode::Stream), sample(Mode::Graph)] },
-            kernels: vec![kernel],
-        };
-        let mut out = Vec::new();
-        report::json(&mut out, Report::NAME, &report).unwrap();
-        Documented::read().check(&serde_json::from_slice(&out).unwrap());
     }
 }

@@ -1,11 +1,12 @@
 //! The flags of commands that run a pipeline on data.
 
-use warploom::app::App;
+use warploom::app::{App, Subject};
+use warploom::inputs::Given;
 use warploom::tune::workload::Workload;
 
 use crate::error::Error;
-use crate::inputs::Given;
-use crate::pipeline::{Subject, Which};
+use crate::inputs;
+use crate::pipeline::Which;
 
 /// Which pipeline, at which sizes, on which inputs.
 #[derive(Debug, clap::Args)]
@@ -38,7 +39,7 @@ impl Choice {
 
     /// Reads and generates the inputs, which takes seconds if they are large.
     pub(crate) fn with_inputs(&self, (subject, given): (Subject, Vec<Given>)) -> Result<Chosen, Error> {
-        let workload = subject.workload(&given, self.seed)?;
+        let workload = subject.workload(|name| inputs::given(&given, name), self.seed)?;
         Ok(Chosen { subject, workload })
     }
 }

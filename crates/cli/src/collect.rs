@@ -119,16 +119,8 @@ impl Arguments {
 
     fn options(&self) -> Options {
         let cores = available_parallelism().map_or(2, NonZero::get);
-        let Amount { pipelines, per_pipeline, per_app, verify, seed } = self.amount;
-        Options {
-            pipelines,
-            per_pipeline,
-            per_app,
-            seed,
-            verify,
-            threads: self.threads.map_or(cores.saturating_sub(1).max(1), NonZero::get),
-            time_limit: self.time_limit,
-        }
+        let threads = self.threads.map_or(cores.saturating_sub(1).max(1), NonZero::get);
+        self.amount.options(threads, self.time_limit)
     }
 
     /// The text of the apps' hand-written schedules.

@@ -1,29 +1,31 @@
 //! `warploom compile`: finds a schedule for a pipeline and writes its kernels, with C code that
 //! launches them.
 
-mod report;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Arg;
-use report::{Report, kernels};
-use warploom::app::App;
+use warploom::app::{App, Subject};
 use warploom::cost::CostModel;
 use warploom::export::{ExportOptions, Package};
 use warploom::plan::Problem;
 use warploom::schedule::Schedule;
+use warploom::schedule_file::problem;
 use warploom::search::Options;
 use warploom::target::Device;
+use warploom_results::compiled::{Report, kernels};
+use warploom_results::explained::{Ranges, described};
+use warploom_results::search::Report as Searched;
 
-use crate::any_size::{AnySize, Ranges, described};
-use crate::backend::{Kernels, Obtained, problem};
+use crate::any_size::AnySize;
+use crate::backend::{Kernels, Obtained};
 use crate::emit::{self, Emit, Scheduled};
 use crate::error::Error;
 use crate::names::written;
-use crate::pipeline::{self, Which};
+use crate::pipeline::Which;
 use crate::report::{Declared as _, Format, json, text, verbatim};
+use crate::table::PlainText as _;
 use crate::writable::{self, Output};
 use crate::{search, voice};
 
@@ -141,7 +143,7 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
 
 /// Writes a package with the kernels of a schedule. Returns the paths of its files.
 pub(crate) fn export(
-    asked: &pipeline::Subject,
+    asked: &Subject,
     device: &Device,
     schedule: &Schedule,
     folder: &Path,
@@ -180,13 +182,13 @@ impl Arguments {
         problem: &Problem,
         any_size: Option<&Problem>,
         model: &dyn CostModel,
-    ) -> Result<(Obtained, Option<search::Report>), Error> {
+    ) -> Result<(Obtained, Option<Searched>), Error> {
         let usual = Options { any_size: any_size.cloned(), ..self.search.options(problem)? };
         let Some(options) = self.kernels.search_options(usual) else {
             return Ok((self.kernels.obtain(problem, any_size)?, None));
         };
         let found = search::run(problem, model, &options)?;
-        let report = search::Report::new(&found, model.name(), &options);
+        let report = Searched::new(&found, model.name(), &options);
         Ok((Obtained::Found(Box::new(found)), Some(report)))
     }
 
@@ -217,7 +219,7 @@ impl Arguments {
             voice::line(&search.summary());
         }
         report.notes.iter().for_each(|note| voice::note(note));
-        text(out, &report.text(arch, of.explanation))?;
+        text(out, &report.text(arch, of.explanation, &|table| table.text()))?;
         for emit in self.printed() {
             let emitted = format!("\n{}", emit.text(of)?);
             match emit {
@@ -226,7 +228,7 @@ impl Arguments {
             }
         }
         match report.search.as_ref().filter(|_| self.search.statistics) {
-            Some(search) => text(out, &format!("\n{}", search.table())),
+            Some(search) => text(out, &format!("\n{}", search.table().text())),
             None => Ok(()),
         }
     }

@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::path::Path;
 
 use serde::Deserialize;
+use warploom::known_device;
 use warploom::lang::files;
 use warploom::runtime::{self, Gpu};
 use warploom::target::Device;
@@ -43,16 +44,6 @@ pub(crate) fn present() -> Result<Device, Error> {
 
 fn first() -> Result<Option<Device>, runtime::Error> {
     Ok(Gpu::devices()?.into_iter().next())
-}
-
-/// The device that another file names, a preset or a GPU of this machine: by fingerprint first, which may be empty, then by
-/// name.
-pub(crate) fn known(name: &str, fingerprint: &str) -> Option<Device> {
-    let mut devices = Device::presets();
-    devices.extend(Gpu::devices().unwrap_or_default());
-    let same = devices.iter().find(|device| device.fingerprint() == fingerprint);
-    let named = || devices.iter().find(|device| device.name == name);
-    same.or_else(named).cloned().or_else(|| Device::preset(name).ok())
 }
 
 fn fallback(why: &str, format: Format) -> Result<Device, Error> {
@@ -117,7 +108,7 @@ impl Beside {
     pub(crate) fn device(self, given: Option<&str>, format: Format) -> Result<Device, Error> {
         let Beside { file, device: name } = self;
         let Some(given) = given else {
-            return known(&name, "").ok_or(Error::ManifestDevice { file, name });
+            return known_device(&name, "").ok_or(Error::ManifestDevice { file, name });
         };
         let device = find(given, format)?;
         if device.name != name {

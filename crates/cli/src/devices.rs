@@ -8,7 +8,7 @@ use warploom::target::Device;
 use crate::device::{AUTO, find, present};
 use crate::error::Error;
 use crate::report::{self, Format};
-use crate::table::{Table, dash};
+use crate::table::{PlainText as _, Table, dash};
 
 /// List the GPUs of this machine, and the kernel compiler
 #[derive(Debug, clap::Args)]

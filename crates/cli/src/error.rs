@@ -6,30 +6,30 @@ use std::io;
 use std::panic::Location;
 
 use thiserror::Error;
-use warploom::codegen::build::BuildError;
+use warploom::app::AppError;
 use warploom::cost::WeightsError;
 use warploom::export::ExportError;
 use warploom::fuzz::CaseError;
+use warploom::inputs::InputError;
 use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
-use warploom::interp::picture::Loss;
-use warploom::lang::dynamic::SizeError;
 use warploom::lang::files::ReadError;
-use warploom::lang::{BoundsError, Fault, PipelineError, Type, Value, brief};
+use warploom::lang::{BoundsError, Fault, PipelineError, Type, brief};
+use warploom::schedule_file::ScheduleFileError;
 use warploom::search::FixedError;
 use warploom::sim::SimError;
 use warploom::tensor::{DefineError, Errors as TensorErrors};
 use warploom::tune::cache::CacheError;
 use warploom::tune::records::RecordsError;
 use warploom::tune::sample::ShardError;
+use warploom::tune::workload::GpuError;
+use warploom_results::ResultsError;
+use warploom_results::golden::FolderError;
 
-use crate::golden::GoldenError;
-use crate::layout::Misfit;
 use crate::pipeline::is_usage;
 use crate::settings::{MAX_SIZE, MAX_STRUCTURE};
 use crate::show;
-use crate::suite::SCHEMA;
 
 pub(crate) use kind::{Kind, exit};
 
@@ -71,10 +71,18 @@ pub(crate) enum Error {
     Fraction { app: String, name: String, text: String },
     #[error("Param {name} of `{app}` cannot be `{text}`; give a number")]
     NoNumber { app: String, name: String, text: String },
-    #[error("Param {name} of `{app}` is {ty}, so it cannot be {}; give {}", show::exact(*.value), show::values_of(*.ty))]
-    ParamType { app: String, name: String, ty: Type, value: f64 },
     #[error("`{app}` has no value for its Param {name}; give one with --param {name}=VALUE")]
     NoDefault { app: String, name: String },
+    #[error(transparent)]
+    App(AppError),
+    #[error(transparent)]
+    Folder(Box<FolderError>),
+    #[error(transparent)]
+    Input(Box<InputError>),
+    #[error(transparent)]
+    Results(Box<ResultsError>),
+    #[error(transparent)]
+    ScheduleFile(ScheduleFileError),
     #[error("there is no file {file}; check its path")]
     NoFile { file: String },
     #[error("there is no folder {folder}; check its path")]
@@ -103,36 +111,6 @@ pub(crate) enum Error {
         "`{app}` lacks {inputs}: {names}; give files, as in --input {first}=FILE, or add --generate for made-up data"
     )]
     NoInput { app: String, inputs: String, names: String, first: String },
-    #[error("{file} has type {found}, but input `{input}` of `{app}` has type {expected}; {}", advice(file))]
-    InputType { app: String, file: String, input: String, found: Type, expected: Type },
-    #[error(
-        "input `{input}` of `{app}` takes {channels}, and converting {file} would lose {lost}; write {file}:{suffix} to \
-         convert it all the same"
-    )]
-    Channels {
-        app: String,
-        file: String,
-        input: String,
-        channels: &'static str,
-        lost: Loss,
-        suffix: &'static str,
-    },
-    #[error(
-        "{file} is a grey picture, but input `{input}` of `{app}` has 3 dimensions; write {file}:rgb to convert it"
-    )]
-    GreyPicture { app: String, file: String, input: String },
-    #[error(
-        "the number {value} in {file} is not exactly representable in {expected}, the type of input `{input}`; \
-         convert the array with astype before saving it"
-    )]
-    InputValue { file: String, input: String, value: Value, expected: Type },
-    #[error(
-        "{file} has extents {found}, but input `{input}` of `{app}` has {expected}; give a file that fits"
-    )]
-    InputShape { app: String, file: String, input: String, found: String, expected: String },
-    /// An input file with its dimensions in another order.
-    #[error("{}", misfit.sentence(file, input, app))]
-    InputLayout { app: String, file: String, input: String, misfit: Box<Misfit> },
     #[error("--trace shows a run in the simulator, not on `{on}`; leave out --on, or give --on sim")]
     TraceOn { on: String },
     #[error(
@@ -141,28 +119,11 @@ pub(crate) enum Error {
     TraceSize { what: String },
     #[error("`{app}` has an empty output `{output}`{sizes}; use larger sizes")]
     Empty { app: String, output: String, sizes: String },
-    #[error(
-        "the inputs and outputs of `{app}`{sizes} need {}, but only {} is free; use smaller sizes",
-        show::bytes(*.needed), show::bytes(*.free)
-    )]
-    Memory { app: String, sizes: String, needed: u64, free: u64 },
-    #[error("`{app}` cannot be built: {error}")]
-    Pipeline { app: String, error: PipelineError },
-    #[error("`{app}` cannot be run{sizes}: {error}")]
-    Evaluation { app: String, sizes: String, error: Box<EvalError> },
-    #[error("{file} does not describe reference data: {problem}")]
-    Golden { file: String, problem: GoldenError },
     /// An error in the content of a file, with the file's name.
     #[error("{file}: {error}")]
     In { file: String, error: Box<Error> },
     #[error(transparent)]
     Buffer(#[from] BufferError),
-    #[error("{file} contains {found}, but params.json says {expected}; make them agree")]
-    GoldenArray { file: String, found: String, expected: String },
-    #[error(
-        "{folder} contains no reference data: neither it nor a folder in it has a params.json; give another folder"
-    )]
-    NoGolden { folder: String },
     #[error("{folder} contains no reference data for `{app}`; it has data for {known}")]
     NoGoldenOf { folder: String, app: String, known: String },
     #[error("{file} does not contain a pipeline: {error}")]
@@ -230,12 +191,6 @@ pub(crate) enum Error {
     #[cfg(feature = "train")]
     #[error(transparent)]
     Train(#[from] warploom_training::train::TrainError),
-    #[error("{file} is not a schedule of this pipeline:\n{errors}")]
-    Schedule { file: String, errors: String },
-    #[error("`{app}` cannot be built: the schedule is illegal: {file}: {violations}")]
-    Illegal { file: String, app: String, violations: String },
-    #[error("`{app}` cannot be built: {error}")]
-    Build { app: String, error: Box<BuildError> },
     #[error("the simulator stopped: {0}")]
     Simulation(Box<SimError>),
     #[error("{0}")]
@@ -251,11 +206,6 @@ pub(crate) enum Error {
     SeveralDevices { devices: String },
     #[error("`{text}` is not a range of a size; write NAME=SMALLEST..LARGEST, as in --dynamic W=64..8192")]
     SizeRange { text: String },
-    #[error("`{app}` has no size `{name}` that a run could give; it has {known}")]
-    NoSizeNamed { app: String, name: String, known: String },
-    /// Sizes that cannot be given at each run.
-    #[error(transparent)]
-    Dynamic(#[from] SizeError),
     #[error("--device lists {device} twice; list each device once")]
     RepeatedDevice { device: String },
     /// A package that could not be made.
@@ -304,17 +254,6 @@ pub(crate) enum Error {
     NotTuned { name: String, known: String },
     #[error("there is no trial {number}; `warploom records list PIPELINE` lists the numbers")]
     NoTrial { number: i64 },
-    #[error("{file} is neither a database of records nor results of `warploom suite`; give one of those")]
-    NotReported { file: String },
-    #[error(
-        "{file} contains results in the format `{schema}` of an older program, but this one reads `{SCHEMA}`; run \
-         `warploom suite` again, or use the program that wrote them"
-    )]
-    OldResults { file: String, schema: String },
-    #[error("{file} contains results in the format `{schema}`, which cannot be read: {error}")]
-    Results { file: String, schema: String, error: String },
-    #[error("{file} contains nothing to report; measure something first, or remove it")]
-    NothingToReport { file: String },
     #[error("the page would overwrite {file}, which is one of its inputs; name another file with -o")]
     OverSource { file: String },
     #[error("{0}; `warploom worker` is internal, for other processes to call")]
@@ -327,18 +266,8 @@ pub(crate) enum Error {
     NoCache,
     #[error(transparent)]
     Cache(#[from] CacheError),
-    #[error("{file} does not contain anchors: {error}")]
-    Anchors { file: String, error: serde_json::Error },
     #[error("{failed} of {count} {what} have no valid schedule: {names}")]
     Suite { failed: usize, count: usize, what: &'static str, names: String },
-    #[error(
-        "no operator matches `{pattern}`; give a name, a name and shape, or one of the families {families}"
-    )]
-    NoRows { pattern: String, families: String },
-    #[error(
-        "{file} does not hold results that can be continued ({error}); remove it, or name another folder with -o"
-    )]
-    Continue { file: String, error: String },
     #[error(transparent)]
     Shard(#[from] ShardError),
     #[error("the outputs of `{app}` are not exact: {difference}")]
@@ -379,11 +308,6 @@ pub(crate) enum RunError {
     Kernels(#[from] Error),
 }
 
-/// How to convert a file to the right type.
-fn advice(file: &str) -> &'static str {
-    if file.to_lowercase().ends_with(".npy") { "convert it with astype" } else { "give a .npy file" }
-}
-
 impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
@@ -395,14 +319,12 @@ impl Error {
     pub(crate) fn kind(&self) -> Kind {
         use Error as E;
         match self {
-            E::Pipeline { .. } | E::NoDefault { .. } | E::TwoApps { .. } | E::BrokenApps { .. } => {
-                Kind::Pipeline
-            }
-            E::Schedule { .. } | E::Illegal { .. } | E::Build { .. } | E::Fixed { .. } => Kind::Pipeline,
+            E::App(AppError::Pipeline { .. }) | E::NoDefault { .. } | E::ScheduleFile(_) => Kind::Pipeline,
+            E::TwoApps { .. } | E::BrokenApps { .. } | E::Fixed { .. } => Kind::Pipeline,
             E::RefusedCases { .. } | E::Tensor(_) => Kind::Pipeline,
             E::PipelineFile { error, .. } if !is_malformed(error) => Kind::Pipeline,
             E::Request { error, .. } if !is_usage(error) => Kind::Pipeline,
-            E::Evaluation { error, .. } => evaluation_kind(error),
+            E::App(AppError::Evaluation { error, .. }) => evaluation_kind(error),
             E::Verification { .. } | E::Inexact { .. } | E::Suite { .. } => Kind::Verification,
             E::Simulation(error) if matches!(**error, SimError::TooLarge { .. }) => Kind::Usage,
             E::Simulation(_) => Kind::Internal,
@@ -426,15 +348,12 @@ impl Error {
             E::Data(_) => Kind::File,
             E::NoFile { .. } | E::NoFolder { .. } | E::NoFilesIn { .. } | E::File(_) => Kind::File,
             E::Read { .. } | E::Refused(_) | E::Write { .. } | E::NoOutputFolder { .. } => Kind::File,
-            E::NotAFolder { .. } | E::IsAFolder { .. } | E::Buffer(_) | E::Channels { .. } => Kind::File,
-            E::InputType { .. } | E::InputValue { .. } | E::InputShape { .. } => Kind::File,
-            E::InputLayout { .. } | E::GreyPicture { .. } | E::Golden { .. } => Kind::File,
-            E::GoldenArray { .. } | E::NoGolden { .. } | E::NoGoldenOf { .. } => Kind::File,
+            E::NotAFolder { .. } | E::IsAFolder { .. } | E::Buffer(_) => Kind::File,
+            E::Input(_) | E::Folder(_) | E::NoGoldenOf { .. } => Kind::File,
             E::PipelineFile { .. } | E::TensorFile(_) | E::NothingScheduled { .. } => Kind::File,
             E::Weights { .. } | E::Export(_) | E::DeviceFile { .. } | E::ManifestDevice { .. } => Kind::File,
-            E::Records(_) | E::NotReported { .. } | E::Results { .. } | E::OldResults { .. } => Kind::File,
-            E::NothingToReport { .. } | E::Cache(_) | E::Anchors { .. } => Kind::File,
-            E::Continue { .. } | E::Shard(_) | E::Case(_) => Kind::File,
+            E::Results(error) if matches!(**error, ResultsError::NoRows { .. }) => Kind::Usage,
+            E::Records(_) | E::Results(_) | E::Cache(_) | E::Shard(_) | E::Case(_) => Kind::File,
             _ => Kind::Usage,
         }
     }
@@ -481,6 +400,64 @@ fn evaluation_kind(error: &EvalError) -> Kind {
         EvalError::Memory { .. } => Kind::Usage,
         EvalError::Outside { .. } => Kind::Internal,
         _ => Kind::Pipeline,
+    }
+}
+
+impl From<AppError> for Error {
+    fn from(error: AppError) -> Error {
+        match error {
+            AppError::NoValue { app, name } => Error::NoDefault { app, name },
+            AppError::Buffer(error) => Error::Buffer(error),
+            error => Error::App(error),
+        }
+    }
+}
+
+impl From<FolderError> for Error {
+    fn from(error: FolderError) -> Error {
+        match error {
+            FolderError::Refused(error) => error.into(),
+            error => Error::Folder(Box::new(error)),
+        }
+    }
+}
+
+impl From<InputError> for Error {
+    fn from(error: InputError) -> Error {
+        match error {
+            InputError::NoFile { file } => Error::NoFile { file },
+            InputError::File(error) => Error::File(error),
+            InputError::Buffer(error) => Error::Buffer(error),
+            error => Error::Input(Box::new(error)),
+        }
+    }
+}
+
+impl From<GpuError> for Error {
+    fn from(error: GpuError) -> Error {
+        Error::Gpu(error.to_string())
+    }
+}
+
+impl From<ResultsError> for Error {
+    fn from(error: ResultsError) -> Error {
+        match error {
+            ResultsError::App(error) => error.into(),
+            ResultsError::ScheduleFile(error) => error.into(),
+            ResultsError::Tune(error) => error.into(),
+            ResultsError::Records(error) => error.into(),
+            ResultsError::File(error) => error.into(),
+            error => Error::Results(Box::new(error)),
+        }
+    }
+}
+
+impl From<ScheduleFileError> for Error {
+    fn from(error: ScheduleFileError) -> Error {
+        match error {
+            ScheduleFileError::Read(error) => error.into(),
+            error => Error::ScheduleFile(error),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use warploom_training::score::Score;
 use crate::error::Error;
 use crate::model::{ANALYTIC, built_in, read};
 use crate::report::{self, Format};
-use crate::table::{Table, dash};
+use crate::table::{PlainText as _, Table, dash};
 use crate::writable::{self, Output, make_folder, write};
 
 /// Score the cost model on measured samples

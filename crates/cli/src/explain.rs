@@ -1,26 +1,23 @@
 //! `warploom explain`: what the kernels of a schedule do, and their predicted costs.
 
-mod against;
-mod page;
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use against::Against;
 use clap::Arg;
-use warploom::app::App;
-use warploom::cost::CostModel;
+use warploom::app::{App, Sizes, Subject};
 use warploom::plan::Problem;
 use warploom::schedule::{Change, Schedule};
+use warploom::schedule_file::{problem, rewritten};
 use warploom::target::Device;
-use warploom::tune::explain::{Explanation, microseconds};
+use warploom::tune::explain::Explanation;
+use warploom_results::explained::{self, Against, Explained, Ranges, head, listing, predicted};
 
-use crate::any_size::{Dynamic, Ranges};
-use crate::backend::{self, Kernels, Obtained, Source, problem, rewritten, unbuilt};
+use crate::any_size::Dynamic;
+use crate::backend::{self, Kernels, Obtained, Source};
 use crate::error::Error;
-use crate::pipeline::{Subject, Which};
+use crate::pipeline::Which;
 use crate::report::{self, Format};
-use crate::sizes::Sizes;
+use crate::table::PlainText as _;
 use crate::writable::{Output, write};
 use crate::{show, voice};
 
@@ -102,16 +99,6 @@ report! {
     }
 }
 
-/// A schedule with what is predicted of it.
-struct Explained {
-    /// Where the schedule comes from.
-    source: String,
-    schedule: Schedule,
-    /// The problem of the pipeline that the schedule describes.
-    problem: Problem,
-    explanation: Explanation,
-}
-
 pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let asked = arguments.which.realise_to_compile(apps)?;
     let device = arguments.kernels.device_of_schedule(asked.pipeline.name(), arguments.format)?;
@@ -133,11 +120,8 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         return arguments.decisions(asked, &rewritten(&problem, &schedule)?, &schedule, out);
     }
     let model = arguments.kernels.model.load(&device)?;
-    let explained = |source: &Source, schedule: Schedule| {
-        let problem = rewritten(&problem, &schedule)?;
-        let explanation = explanation(&problem, &schedule, &*model)?;
-        Ok::<_, Error>(Explained { source: source.to_string(), schedule, problem, explanation })
-    };
+    let explained =
+        |source: &Source, schedule: Schedule| Explained::new(source.to_string(), &problem, schedule, &*model);
     let first = explained(&source, schedule)?;
     let second = match &arguments.against {
         Some(source) => {
@@ -162,8 +146,9 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
 impl Report {
     fn text(&self, device: &Device) -> String {
         let Report { app, sizes, ranges, explanation, against, .. } = self;
-        let across =
-            |ranges: &Ranges| format!("{app} for {} ({}), {}\n", device.name, device.arch(), ranges.text());
+        let across = |ranges: &Ranges| {
+            format!("{app} for {} ({}), {}\n", device.name, device.arch(), ranges.text(&|table| table.text()))
+        };
         let text = ranges.as_ref().map(across).unwrap_or_default();
         text + &match against {
             Some(against) => head(app, &sizes.to_string(), device, explanation) + &against.text(),
@@ -205,7 +190,7 @@ impl Arguments {
         file: &Path,
         out: &mut dyn Write,
     ) -> Result<(), Error> {
-        let html = page::page(&asked.name, &asked.sizes.to_string(), device, first, second)?.to_html();
+        let html = explained::page(&asked.name, &asked.sizes.to_string(), device, first, second)?.to_html();
         let name = write(file, html.as_bytes())?;
         let (predicted_us, kernels) = (first.explanation.predicted_us, first.explanation.kernels.len());
         let written = Written { file: name, bytes: html.len(), predicted_us, kernels };
@@ -214,32 +199,4 @@ impl Arguments {
             format!("{}: {count}, {}, {bytes}\n", show::path(file), predicted(&first.explanation))
         })
     }
-}
-
-/// The explanation of a schedule; an error if the schedule is illegal.
-pub(crate) fn explanation(
-    problem: &Problem,
-    schedule: &Schedule,
-    model: &dyn CostModel,
-) -> Result<Explanation, Error> {
-    let planned = problem.planned(schedule.clone());
-    let planned = planned.map_err(|error| unbuilt(problem.pipeline(), error.into()))?;
-    Ok(Explanation::new(&planned, model))
-}
-
-/// An explanation as text. `sizes` starts with ` at`, as in ` at W=640, H=480`.
-pub(crate) fn listing(app: &str, sizes: &str, device: &Device, explanation: &Explanation) -> String {
-    head(app, sizes, device, explanation) + &format!("\n{explanation}")
-}
-
-/// The first line of an explanation.
-fn head(app: &str, sizes: &str, device: &Device, explanation: &Explanation) -> String {
-    let (predicted, kernels) = (predicted(explanation), show::count(explanation.kernels.len(), "kernel"));
-    format!("{app}{sizes} for {} ({}): {predicted}; {kernels}\n", device.name, device.arch())
-}
-
-/// The predicted time of a schedule, who predicts it, and how far off that may be.
-fn predicted(explanation: &Explanation) -> String {
-    let (time, range) = (microseconds(explanation.predicted_us), show::range(explanation.range()));
-    format!("{time} predicted by {}; {range}", explanation.basis)
 }

@@ -1,77 +1,9 @@
-//! Finds and reads folders of reference data.
+//! Files in folders.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-
-use warploom::interp::buffer::{Buffer, BufferError};
-use warploom::interp::npy;
-use warploom::lang::{Region, files};
+use std::path::PathBuf;
 
 use crate::error::Error;
-use crate::golden::{Array, Golden};
-use crate::show;
-
-/// The file that marks a folder as reference data.
-const PARAMS: &str = "params.json";
-
-pub(crate) struct Folder {
-    pub(crate) path: PathBuf,
-    /// The content of its `params.json`.
-    pub(crate) golden: Golden,
-}
-
-/// All folders of reference data in `root`, sorted by name; only `root` if it is one itself.
-pub(crate) fn find(root: &Path) -> Result<Vec<Folder>, Error> {
-    if !root.is_dir() {
-        return Err(Error::NoFolder { folder: root.display().to_string() });
-    }
-    let unreadable = |error| Error::Read { path: root.display().to_string(), error };
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(root).map_err(unreadable)? {
-        paths.push(entry.map_err(unreadable)?.path());
-    }
-    paths.sort();
-    paths.insert(0, root.to_owned());
-    let paths = paths.into_iter().filter(|path| path.join(PARAMS).is_file());
-    let folders = paths.map(Folder::read).collect::<Result<Vec<_>, _>>()?;
-    if folders.is_empty() {
-        return Err(Error::NoGolden { folder: root.display().to_string() });
-    }
-    Ok(folders)
-}
-
-impl Folder {
-    fn read(path: PathBuf) -> Result<Folder, Error> {
-        let file = path.join(PARAMS);
-        let name = || file.display().to_string();
-        let golden = Golden::parse(&files::read_text(&file)?)
-            .map_err(|problem| Error::Golden { file: name(), problem })?;
-        Ok(Folder { path, golden })
-    }
-
-    /// Wraps an error about the content of its `params.json`.
-    pub(crate) fn says(&self, error: Error) -> Error {
-        Error::In { file: self.path.join(PARAMS).display().to_string(), error: Box::new(error) }
-    }
-
-    /// Reads an array and checks its type and extents against `params.json`.
-    pub(crate) fn array(&self, name: &str, described: &Array) -> Result<Buffer, Error> {
-        let file = self.path.join(format!("{name}.npy"));
-        if !file.exists() {
-            return Err(Error::NoFile { file: file.display().to_string() });
-        }
-        let buffer = npy::read(&file)?;
-        if buffer.ty() != described.ty || buffer.region().extents() != described.region.extents() {
-            let say = |ty, region: &Region| format!("{ty} {}", show::extents(region));
-            return Err(Error::GoldenArray {
-                file: file.display().to_string(),
-                found: say(buffer.ty(), buffer.region()),
-                expected: say(described.ty, &described.region),
-            });
-        }
-        Ok(placed(buffer, &described.region)?)
-    }
-}
 
 /// Replaces folders among paths by their files with these extensions, sorted by name.
 pub(crate) fn files_of(paths: &[PathBuf], extensions: &[&str]) -> Result<Vec<PathBuf>, Error> {
@@ -96,10 +28,4 @@ pub(crate) fn files_of(paths: &[PathBuf], extensions: &[&str]) -> Result<Vec<Pat
         files.extend(found);
     }
     Ok(files)
-}
-
-/// Moves a buffer to the origin of a box with the same extents.
-pub(crate) fn placed(buffer: Buffer, region: &Region) -> Result<Buffer, BufferError> {
-    let min: Vec<i64> = region.0.iter().map(|range| range.min).collect();
-    buffer.translated(&min)
 }

@@ -1,10 +1,7 @@
 //! `warploom fuzz`: checks random pipelines under random or searched schedules.
 
-mod compiled;
 mod mutants;
 mod replay;
-mod report;
-mod searched;
 
 use std::io::Write;
 use std::ops::RangeInclusive;
@@ -12,28 +9,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use warploom::codegen::ir::Program;
-use warploom::codegen::printer::Build;
-use warploom::fuzz::{
-    Case, Checker, Failure, FailureKind, Found, Options, Run, Scheduler, Seen, Verdict, fuzz as run,
-    random_schedules, reduce,
-};
+use warploom::fuzz::{Checker, Options, Scheduler, Summary, fuzz as run, random_schedules};
 use warploom::randpipe::{self, Scale};
-use warploom::runtime::Gpu;
 use warploom::target::Device;
-use warploom::tune::workload::Workload;
+use warploom_results::fuzzing::report::Report;
+use warploom_results::fuzzing::{Compiler, Machine, Reducing, Searcher, most_telling};
 
-use crate::backend::{open_gpu, run_build};
+use crate::backend::open_gpu;
 use crate::device;
 use crate::error::Error;
 use crate::model::Model;
+use crate::names::written;
 use crate::progress::{Progress, Unit};
-use crate::report::Format;
+use crate::report::{Declared as _, Format, json, text};
 use crate::search::duration;
 use crate::writable::Output;
-use compiled::Compiler;
-use report::{Report, Written};
-use searched::Searcher;
 
 /// Check random pipelines under random or searched schedules against the reference evaluator
 #[derive(Debug, clap::Args)]
@@ -177,39 +167,6 @@ fn percentage(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "write a number from 0 to 100 and a percent sign, as in 20%".to_owned())
 }
 
-/// Checks cases on a GPU or in the simulator.
-struct Machine {
-    device: Device,
-    /// `None` for the simulator.
-    gpu: Option<Gpu>,
-    /// For `--compile`, which also compiles the kernels that are only simulated.
-    compiler: Option<Compiler>,
-    /// Whether kernels are built for ranges of sizes.
-    dynamic: bool,
-}
-
-impl Machine {
-    fn check(&self, case: &Case) -> Result<Verdict, Failure> {
-        match &self.gpu {
-            None if self.dynamic => case.check_dynamic(&self.device, &|program| self.compile(program)),
-            None => case.check_with(|run| self.simulate(run).map(|()| Verdict::Passed)),
-            Some(gpu) => case.check_with(|run| on_gpu(gpu, run)),
-        }
-    }
-
-    fn simulate(&self, run: &Run<'_>) -> Result<(), Failure> {
-        for program in run.case.programs(&self.device)? {
-            run.simulate(&program, &self.device)?;
-            self.compile(&program)?;
-        }
-        Ok(())
-    }
-
-    fn compile(&self, program: &Program) -> Result<(), Failure> {
-        self.compiler.as_ref().map_or(Ok(()), |compiler| compiler.compile(program))
-    }
-}
-
 /// Fuzzes, replays saved cases, or mutates kernels.
 pub(crate) fn fuzz(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let machine = arguments.machine()?;
@@ -252,38 +209,46 @@ impl Fuzzing<'_> {
             progress.set_message(format!("{} failed", so_far.failed));
         });
         drop(progress);
-        let mut summary = summary.map_err(|error| Error::Threads(error.to_string()))?;
-        let mut report = Report::new(arguments, device, &summary)
-            .searched(searcher.map(Searcher::counts))
-            .compiled(compiler.map(Compiler::counts));
-        report.header(out)?;
+        let summary = summary.map_err(|error| Error::Threads(error.to_string()))?;
+        self.report(compiler, summary, out)
+    }
+
+    /// Reports what was found, and reduces and writes the failures.
+    fn report(
+        &self,
+        compiler: Option<&Compiler>,
+        mut summary: Summary,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let Fuzzing { arguments, device, check, searcher } = *self;
+        let mut report = Report::new(written(&arguments.on), arguments.seed, device, &summary);
+        report.passed &= arguments.check_skipped(report.skipped, report.pairs).is_ok();
+        report.search = searcher.map(Searcher::counts);
+        report.compiled = compiler.map(Compiler::counts);
+        let mut say = |line: &str| if arguments.format.json { Ok(()) } else { text(out, line) };
+        say(&report.header())?;
+        let reducing =
+            Reducing { device, check, searcher, time: arguments.reduce, folder: &arguments.output };
         let failures = most_telling(std::mem::take(&mut summary.failures));
         for found in failures.into_iter().take(arguments.max_failures.max(1)) {
-            report.add(self.written(found)?, out)?;
+            let written = reducing.written(found)?;
+            say(&written.text())?;
+            report.failures.push(written);
         }
-        report.end(arguments, &summary.coverage, out)
-    }
-
-    /// Reduces a failure to a smaller case and writes it to a file.
-    fn written(&self, found: Found) -> Result<Written, Error> {
-        let Found { pipeline_seed, schedule_seed, case, failure } = found;
-        let Some(case) = case else {
-            return Ok(Written::unmade(pipeline_seed, schedule_seed, &failure));
-        };
-        let funcs = case.pipeline.funcs().len();
-        let time = self.arguments.reduce;
-        let searched = self.searcher.filter(|_| failure.kind() == FailureKind::Panic);
-        let reduced = reduce(case, failure, &|case| self.check_again(case, searched), time);
-        let name = format!("{}-{schedule_seed:016x}.json", reduced.failure.kind());
-        let file = self.arguments.output.join(name);
-        reduced.case.save(&Seen::failed(&self.device.name, &reduced.failure), &file)?;
-        Ok(Written::new(pipeline_seed, schedule_seed, &reduced, funcs, file))
-    }
-
-    /// Checks a case again. With a searcher, also checks that a search for its pipeline succeeds.
-    fn check_again(&self, case: &Case, searcher: Option<&Searcher<'_>>) -> Result<Verdict, Failure> {
-        let verdict = (self.check)(case)?;
-        searcher.map_or(Ok(verdict), |searcher| searcher.check(case))
+        let left = report.failed - report.failures.len();
+        if left > 0 {
+            say(&format!("\n{left} more failures were not written; see --max-failures\n"))?;
+        }
+        if arguments.coverage {
+            say(&format!("\n{}", summary.coverage))?;
+        }
+        if arguments.format.json {
+            json(out, Report::NAME, &report)?;
+        }
+        match report.failed {
+            0 => arguments.check_skipped(report.skipped, report.pairs),
+            failed => Err(Error::Fuzz { failed: failed as u64, count: report.pairs, what: "pairs" }),
+        }
     }
 }
 
@@ -303,7 +268,8 @@ impl Arguments {
             }
             Executor::Sim => {
                 let device = device::find(&self.device, self.format)?;
-                let compiler = self.compile.then(|| Compiler::new(&device)).transpose()?;
+                let compiler = self.compile.then(|| Compiler::new(&device)).transpose();
+                let compiler = compiler.map_err(|error| Error::Gpu(error.to_string()))?;
                 Ok(Machine { device, gpu: None, compiler, dynamic: self.dynamic })
             }
         }
@@ -333,41 +299,11 @@ impl Arguments {
     }
 }
 
-/// Reorders the failures: the first with each symptom, then the second with each symptom, and so
-/// on.
-fn most_telling(failures: Vec<Found>) -> Vec<Found> {
-    let symptoms: Vec<String> = failures.iter().map(|found| found.failure.symptom()).collect();
-    let earlier =
-        |number: usize| symptoms[..number].iter().filter(|symptom| **symptom == symptoms[number]).count();
-    let mut ranked: Vec<(usize, Found)> =
-        failures.into_iter().enumerate().map(|(number, found)| (earlier(number), found)).collect();
-    ranked.sort_by_key(|(rank, _)| *rank);
-    ranked.into_iter().map(|(_, found)| found).collect()
-}
-
-/// Checks each program: the checking build must match the reference bit for bit, the timing build
-/// within its tolerance.
-fn on_gpu(gpu: &Gpu, run: &Run<'_>) -> Result<Verdict, Failure> {
-    let mut verdict = Verdict::Passed;
-    for program in run.case.programs(gpu.device())? {
-        let found = both_builds(gpu, run, &program)?;
-        verdict = if verdict == Verdict::Passed { found } else { verdict };
-    }
-    Ok(verdict)
-}
-
-fn both_builds(gpu: &Gpu, run: &Run<'_>, program: &Program) -> Result<Verdict, Failure> {
-    let workload = Workload::new(&run.case.pipeline, &run.case.request, run.inputs.clone());
-    let outputs =
-        |build| run_build(gpu, &workload, program, build).map_err(|error| Failure::Device(error.to_string()));
-    run.compare(&outputs(Build::Checking)?)?;
-    run.judge(&outputs(Build::Timing)?)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
     use tempfile::TempDir;
+    use warploom::fuzz::{Case, Failure, Verdict};
 
     use super::*;
 
@@ -440,16 +376,6 @@ mod tests {
         for row in ["fuzz failure: funcs", "fuzz ill-conditioned: message"] {
             assert!(seen.contains(row), "{row}: {seen:?}");
         }
-    }
-
-    #[test]
-    fn every_symptom_has_its_turn() {
-        let found = |schedule_seed, failure| Found { pipeline_seed: 0, schedule_seed, case: None, failure };
-        let device = |seed| found(seed, Failure::Device("made up".to_owned()));
-        let numeric = |seed| found(seed, Failure::Numeric("made up".to_owned()));
-        let order = most_telling(vec![device(0), device(1), device(2), numeric(3), numeric(4)]);
-        let order: Vec<u64> = order.iter().map(|found| found.schedule_seed).collect();
-        assert_eq!(order, [0, 3, 1, 4, 2]);
     }
 
     #[test]

@@ -1,28 +1,27 @@
 //! `warploom landscape`: records the times of all points of a small space, and shows them.
 
-mod summary;
-
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Subcommand;
-use summary::{Count, Summary};
-use warploom::app::App;
+use warploom::app::{App, Subject, Tunable};
 use warploom::cost::Analytic;
 use warploom::plan::Problem;
 use warploom::records;
 use warploom::schedule::Written;
+use warploom::schedule_file::{legal, problem, read_written};
 use warploom::search::Options;
 use warploom::tune::landscape::{Definition, Landscape, LandscapeError, Limits, Recorded, record};
 use warploom::tune::tuning::{Ended, Event};
+use warploom_results::landscape::{Count, Summary};
+use warploom_results::trials::why_nothing;
 
-use crate::backend::{legal, problem, read_written};
 use crate::error::{Error, Kind};
-use crate::pipeline::{Subject, Which};
+use crate::pipeline::Which;
 use crate::report::{self, Format};
 use crate::search::duration;
-use crate::tune::{Measuring, Progress, RECORDS, Tunable, kind, stop_on_interrupt, why_nothing};
+use crate::tune::{Measuring, Progress, RECORDS, kind, stop_on_interrupt};
 use crate::writable::Output;
 
 /// Record the times of all points of a small space, for comparing strategies without a GPU
@@ -101,7 +100,10 @@ struct Recording {
 pub(crate) fn landscape(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     match &arguments.what {
         What::Record(recording) => recording.run(apps, out),
-        What::Show { file, format } => Summary::new(&Landscape::read(file)?).print(file, *format, out),
+        What::Show { file, format } => {
+            let summary = Summary::new(&Landscape::read(file)?);
+            report::print(out, *format, &summary, || summary.text(file))
+        }
     }
 }
 
@@ -173,7 +175,8 @@ impl Recording {
         let failed = failure(&landscape, &ended, &asked.name);
         // In JSON, an error is the only object.
         if failed.is_none() || !self.format.json {
-            Summary::new(&landscape).print(file, self.format, out)?;
+            let summary = Summary::new(&landscape);
+            report::print(out, self.format, &summary, || summary.text(file))?;
         }
         failed.map_or(Ok(()), Err)
     }

@@ -14,7 +14,7 @@
 //! from the reference, 130 interrupted, 141 standard output was closed.
 
 #[macro_use]
-mod report;
+extern crate warploom_results;
 
 mod accuracy;
 mod any_size;
@@ -22,13 +22,11 @@ mod apps;
 mod backend;
 mod bench;
 mod cache;
-mod channels;
 mod choice;
 #[cfg(feature = "train")]
 mod collect;
 mod compile;
 mod completions;
-mod date;
 mod device;
 mod devices;
 mod emit;
@@ -43,15 +41,12 @@ mod features;
 mod fold;
 mod folder;
 mod fuzz;
-mod golden;
 mod graph;
 mod help;
 mod ignored;
 mod inputs;
 mod landscape;
-mod layout;
 mod manual;
-mod memory;
 mod model;
 mod names;
 mod page;
@@ -59,12 +54,12 @@ mod passes;
 mod pipeline;
 mod progress;
 mod records;
+mod report;
 mod run;
 mod search;
 mod settings;
 mod show;
 mod sim;
-mod sizes;
 mod suite;
 mod table;
 #[cfg(feature = "train")]

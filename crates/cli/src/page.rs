@@ -1,32 +1,21 @@
 //! `warploom report`: renders results as one HTML page.
 
-#[cfg(feature = "farm")]
-mod farm;
-mod nests;
-mod operators;
-mod source;
-mod strategies;
-mod suites;
-mod tuned;
 mod watch;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use warploom::app::App;
-use warploom_report::{self as page, Fact, Page, Section};
+use warploom_report::{Page, Section};
+use warploom_results::page::{Nests, Source, page as made};
 
-use crate::date;
+use crate::device;
 use crate::error::Error;
 use crate::folder::files_of;
 use crate::report::{self, Declared as _, Format};
 use crate::show;
-use crate::table::Table;
 use crate::writable::{self, Output};
-use nests::Nests;
-use source::{Content, Source};
 
 /// Write an HTML page with the results of tuning and of the suite
 #[derive(Debug, clap::Args)]
@@ -81,39 +70,27 @@ impl Arguments {
     pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
         vec![Output::File(&self.output)]
     }
+
+    /// What explains loop nests.
+    fn nests(&self) -> Result<Nests, Error> {
+        let find = |name: &String| device::find(name, self.format);
+        Ok(Nests::new(self.device.as_ref().map(find).transpose()?))
+    }
 }
 
 pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    let Arguments { files, output, device, watch, format } = arguments;
+    let Arguments { files, output, watch, .. } = arguments;
     keeps_sources(files, output)?;
     if *watch {
         return watch::watch(apps, arguments, out);
     }
-    let mut nests = Nests::new(device.as_deref(), *format)?;
+    let mut nests = arguments.nests()?;
     let files = files_of(files, &["db", "json"])?;
     let sources = files.iter().map(|file| Source::read(file)).collect::<Result<Vec<_>, _>>()?;
-    let page = made(apps, &sources, &mut nests, false)?;
+    let page = made(apps, &sources, &mut nests, show::command(), false)?;
     let html = page.to_html();
     writable::write(output, html.as_bytes())?;
     say(arguments, &page, html.len(), out)
-}
-
-/// The page of all that the sources hold. A live page loads itself again.
-fn made(apps: &[App], sources: &[Source], nests: &mut Nests, live: bool) -> Result<Page, Error> {
-    let mut sections = suites::sections(apps, sources, nests);
-    sections.extend(operators::sections(sources, nests));
-    sections.extend(strategies::sections(sources));
-    #[cfg(feature = "farm")]
-    sections.extend(farm::sections(sources));
-    for source in sources {
-        if let Content::Records { records, problems, .. } = &source.content {
-            for problem in problems {
-                let tuned = tuned::section(apps, source, records, problem, nests)?;
-                sections.push(Section::Tuned(Box::new(tuned)));
-            }
-        }
-    }
-    Ok(Page { title: title(sources), facts: facts(sources), sources: table_of(sources), sections, live })
 }
 
 /// Says what was written.
@@ -137,67 +114,5 @@ fn keeps_sources(files: &[PathBuf], output: &Path) -> Result<(), Error> {
     match files.iter().find(|file| fs::canonicalize(file).is_ok_and(|file| file == output)) {
         Some(file) => Err(Error::OverSource { file: file.display().to_string() }),
         None => Ok(()),
-    }
-}
-
-fn title(sources: &[Source]) -> String {
-    format!("Warploom on {}", distinct(sources.iter().flat_map(Source::devices)).join(", "))
-}
-
-fn facts(sources: &[Source]) -> Vec<Fact> {
-    let today = date::today();
-    vec![
-        Fact::new("device", distinct(sources.iter().flat_map(Source::devices)).join(", ")),
-        Fact::new("measured with", distinct(sources.iter().flat_map(Source::versions)).join(", ")),
-        Fact::new("measured", days(&distinct(sources.iter().flat_map(Source::dates)))),
-        Fact::new("page made", format!("{today} by warploom {}", env!("CARGO_PKG_VERSION"))),
-        Fact::new("command", show::command()),
-    ]
-}
-
-/// What is said of a file of results.
-fn facts_of(file: &str, [date, device, command]: [&String; 3], versions: &[String]) -> Vec<Fact> {
-    vec![
-        Fact::new("measured", format!("{date} on {device}")),
-        Fact::new("versions", versions.join(", ")),
-        Fact::new("file", file),
-        Fact::new("command", command),
-    ]
-}
-
-/// The table of source files.
-fn table_of(sources: &[Source]) -> page::Table {
-    Table::of(sources)
-        .left("file", |source| source.file.clone())
-        .left("holds", |source| source.content.summary())
-        .left("device", |source| distinct(source.devices()).join(", "))
-        .left("measured", |source| days(&distinct(source.dates())))
-        .done()
-        .on_page()
-}
-
-/// Sorted, without duplicates.
-fn distinct(all: impl IntoIterator<Item = String>) -> Vec<String> {
-    BTreeSet::from_iter(all).into_iter().collect()
-}
-
-/// The first and last date, as in `2026-01-30 to 2026-01-31`.
-fn days(dates: &[String]) -> String {
-    match (dates.iter().min(), dates.iter().max()) {
-        (Some(first), Some(last)) if first != last => format!("{first} to {last}"),
-        (Some(day), _) => day.clone(),
-        _ => String::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_are_a_range() {
-        let days_of = |dates: &[&str]| days(&dates.iter().map(|date| (*date).to_owned()).collect::<Vec<_>>());
-        assert_eq!(days_of(&["2026-02-01", "2026-01-31", "2026-02-03"]), "2026-01-31 to 2026-02-03");
-        assert_eq!([days_of(&["2026-02-01"]), days_of(&[])], ["2026-02-01", ""]);
     }
 }

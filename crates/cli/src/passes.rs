@@ -10,7 +10,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::table::Table;
+use crate::table::{PlainText as _, Table};
 use crate::voice;
 
 /// A pass inside its parent pass, with its total time over all threads.

@@ -3,19 +3,15 @@
 pub(crate) mod file;
 mod tensor;
 
-use warploom::app::{App, InputRequest, Settings, Shapes};
-use warploom::interp::buffer::Buffer;
-use warploom::lang::dynamic::{DynamicRequest, SizeRange};
-use warploom::lang::ir::{InputDecl, ParamDecl};
-use warploom::lang::{BoundsError, InputId, ParamId, Pipeline, Realisation, Region, Value};
-use warploom::tune::workload::Workload;
+use warploom::app::{App, Settings, Subject};
+use warploom::inputs::{Given, fit, solve_sizes};
+use warploom::lang::ir::ParamDecl;
+use warploom::lang::{BoundsError, ParamId, Pipeline, Realisation, Value};
 
 use crate::error::Error;
-use crate::inputs::{self, Given};
-use crate::memory;
+use crate::inputs;
 use crate::names::find_app;
-use crate::settings::{build, param_values, set_params, set_sizes, set_structure};
-use crate::sizes::Sizes;
+use crate::settings::{set_params, set_sizes, set_structure};
 
 /// Which pipeline, at which sizes.
 #[derive(Debug, clap::Args)]
@@ -72,20 +68,6 @@ fn run_time_params(pipeline: &Pipeline, purpose: Purpose) -> impl Iterator<Item 
 
 /// Why `--def` has no effect.
 const NO_DEFINITIONS: &str = "only *.tc files have definitions; remove it";
-
-/// A pipeline with everything needed to build its kernels.
-pub(crate) struct Subject {
-    /// The name in reports.
-    pub(crate) name: String,
-    pub(crate) sizes: Sizes,
-    pub(crate) pipeline: Pipeline,
-    pub(crate) request: Realisation,
-    /// The app that it comes from; a file is an app without sizes of its own.
-    pub(crate) app: App,
-    pub(crate) settings: Settings,
-    /// The Params that kernels take when they run and that have no value; the request has 0 for them.
-    pub(crate) unset: Vec<String>,
-}
 
 /// Whether a name on the command line is that of a file.
 pub(crate) fn is_file(name: &str) -> bool {
@@ -179,7 +161,7 @@ impl Values {
         }
         let mut settings = Settings::defaults(app);
         set_structure(app, &mut settings, &self.set)?;
-        let pipeline = build(app, &settings)?;
+        let pipeline = app.built(&settings)?;
         set_params(app, &pipeline, &mut settings, &self.param)?;
         let fixed = set_sizes(app, &mut settings, &self.size)?;
         let mut unset = Vec::new();
@@ -192,111 +174,23 @@ impl Values {
         let shapes = app.shapes_at(&settings);
         let names: Vec<&str> = shapes.inputs.iter().map(|(name, _)| name.as_str()).collect();
         let given = inputs::read(app, &settings, &pipeline, &names, files)?;
-        inputs::solve_sizes(app, &mut settings, &fixed, &given);
+        solve_sizes(app, &mut settings, &fixed, &given);
         let subject = Subject { unset, ..Subject::new(app, settings)? };
-        let given = inputs::fit(&subject, given)?;
+        let given = fit(&subject, given)?;
         Ok((subject, given))
     }
 }
 
-impl Subject {
-    /// An app with some settings.
-    pub(crate) fn new(app: &App, settings: Settings) -> Result<Subject, Error> {
-        let pipeline = build(app, &settings)?;
-        let mut request = app.shapes_at(&settings).realisation(&pipeline);
-        for (name, value) in param_values(app, &pipeline, &settings)? {
-            request = request.param(&name, value);
-        }
-        let sizes = match app.sizes.is_empty() {
-            true => Sizes::of_boxes(&pipeline, &request),
-            false => Sizes::of_app(app, &settings),
-        };
-        let (name, app, unset) = (app.name.clone(), app.clone(), Vec::new());
-        Ok(Subject { name, sizes, pipeline, request, app, settings, unset })
-    }
-
-    /// The boxes of inputs and outputs.
-    pub(crate) fn shapes(&self) -> Shapes {
-        Shapes::of_request(&self.pipeline, &self.request)
-    }
-
-    /// The input of a file, or one that is generated from a seed.
-    fn input(&self, id: InputId, given: &[Given], seed: u64) -> Result<Buffer, Error> {
-        let InputDecl { name, ty, dimensions, .. } = &self.pipeline.inputs()[id];
-        if let Some(given) = given.iter().find(|given| given.name == *name) {
-            return Ok(given.buffer.clone());
-        }
-        let region = self.request.inputs[id].clone().unwrap_or_else(|| Region::empty(*dimensions));
-        Ok(self.app.input(&InputRequest { name, ty: *ty, region, seed, settings: &self.settings })?)
-    }
-
-    /// Gives 0 to Params that need no value for this purpose. Returns their names.
-    fn fill(pipeline: &Pipeline, request: &mut Realisation, purpose: Purpose) -> Vec<String> {
-        let mut unset = Vec::new();
-        for (id, param) in run_time_params(pipeline, purpose) {
-            if request.params[id].is_none() {
-                request.params[id] = Some(Value::zero(param.ty));
-                unset.push(param.name.clone());
-            }
-        }
-        unset
-    }
-
-    /// The pipeline with data: inputs from files, the others generated from a seed.
-    pub(crate) fn workload(&self, given: &[Given], seed: u64) -> Result<Workload, Error> {
-        memory::check(self)?;
-        let ids = self.pipeline.inputs().keys();
-        let inputs = ids.map(|id| self.input(id, given, seed)).collect::<Result<_, _>>()?;
-        Ok(Workload::new(&self.pipeline, &self.request, inputs))
-    }
-
-    /// The error of a pipeline that the reference evaluator cannot run.
-    pub(crate) fn failed(&self, error: warploom::interp::EvalError) -> Error {
-        Error::Evaluation { app: self.name.clone(), sizes: self.sizes.to_string(), error: Box::new(error) }
-    }
-
-    /// The request with sizes that every run gives. The pipeline is scheduled for its own sizes.
-    pub(crate) fn dynamic(&self, ranges: Vec<SizeRange>) -> Result<DynamicRequest, Error> {
-        let pipeline = &self.pipeline;
-        let unknown = |known: Vec<String>| {
-            let name = ranges.iter().find(|range| !known.contains(&range.name))?.name.clone();
-            Some(Error::NoSizeNamed { app: self.name.clone(), name, known: known.join(", ") })
-        };
-        let (app, settings) = (&self.app, &self.settings);
-        if app.sizes.is_empty() {
-            let first = self.request.inputs.values().chain(&self.request.outputs).flatten().next();
-            let extents: Vec<i64> = first.map(Region::extents).unwrap_or_default();
-            if let Some(error) = unknown((0..extents.len()).map(|d| format!("d{d}")).collect()) {
-                return Err(error);
-            }
-            let dims: Vec<usize> =
-                ranges.iter().filter_map(|range| range.name.strip_prefix('d')?.parse().ok()).collect();
-            let typical: Vec<i64> = dims.iter().map(|d| extents[*d]).collect();
-            let at = |sizes: &[i64]| grown(&self.request, &dims, &typical, sizes);
-            return Ok(DynamicRequest::fit(pipeline, ranges, &typical, at)?);
-        }
-        match unknown(app.sizes.iter().map(|size| size.name.clone()).collect()) {
-            Some(error) => Err(error),
-            None => {
-                let whole = || Error::NoDefault { app: app.name.clone(), name: "a Param".to_owned() };
-                Ok(app.dynamic(pipeline, settings, ranges).ok_or_else(whole)??)
-            }
+/// Gives 0 to Params that need no value for this purpose. Returns their names.
+fn fill(pipeline: &Pipeline, request: &mut Realisation, purpose: Purpose) -> Vec<String> {
+    let mut unset = Vec::new();
+    for (id, param) in run_time_params(pipeline, purpose) {
+        if request.params[id].is_none() {
+            request.params[id] = Some(Value::zero(param.ty));
+            unset.push(param.name.clone());
         }
     }
-}
-
-/// A request in which some dimensions have other extents: those of all inputs and outputs that are as long as `typical`.
-fn grown(request: &Realisation, dims: &[usize], typical: &[i64], sizes: &[i64]) -> Realisation {
-    let mut grown = request.clone();
-    let regions = grown.inputs.values_mut().chain(&mut grown.outputs).flatten();
-    for region in regions {
-        for ((d, typical), size) in dims.iter().zip(typical).zip(sizes) {
-            if let Some(range) = region.0.get_mut(*d).filter(|range| range.extent == *typical) {
-                range.extent = *size;
-            }
-        }
-    }
-    grown
+    unset
 }
 
 /// Whether the error is about sizes or values that the user gave.

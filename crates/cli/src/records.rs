@@ -8,13 +8,13 @@ use clap::Subcommand;
 use warploom::lang::{Region, Type, Value, files, visible};
 use warploom::records as places;
 use warploom::tune::records::{Imported, Problem, ProblemId, Records, Trial};
+use warploom_results::trials::{TrialReport, trial_table};
 
 use crate::error::Error;
 use crate::folder::files_of;
 use crate::report::{self, Format};
 use crate::show;
-use crate::table::{Table, dash};
-use crate::tune::TrialReport;
+use crate::table::{PlainText as _, Table, dash};
 use crate::writable::{Output, unwritable};
 
 /// List, show, export and import the trials of tuning
@@ -219,7 +219,7 @@ fn trials(records: &Records, name: &str, format: Format, out: &mut dyn Write) ->
     trials.sort_by(|a, b| time(a).total_cmp(&time(b)));
     let reports = trials.iter().map(|trial| TrialReport::new(trial, None)).collect();
     let report = Trials { problem: ProblemReport::new(&problem), trials: reports };
-    report::print(out, format, &report, || crate::tune::trial_table(&trials, None, None).text())
+    report::print(out, format, &report, || trial_table(&trials, None, None).text())
 }
 
 fn show_trial(records: &Records, id: i64, format: Format, out: &mut dyn Write) -> Result<(), Error> {
@@ -228,7 +228,7 @@ fn show_trial(records: &Records, id: i64, format: Format, out: &mut dyn Write) -
         return report::json(out, TRIAL, &TrialReport::new(&trial, None));
     }
     let sample = &trial.sample;
-    let mut text = crate::tune::trial_table([&trial], None, None).text();
+    let mut text = trial_table([&trial], None, None).text();
     let (device, versions) = (visible(&sample.device), sample.versions.join(", "));
     text += &format!("\n{} on {device}; {}\n", sample.origin.name(), visible(&versions));
     if !sample.status.message().is_empty() {

@@ -1,13 +1,13 @@
 //! `warploom run`: runs an app on files or on generated inputs.
 
-mod recorder;
 mod trace;
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use warploom::app::App;
+use warploom::app::{App, Subject};
+use warploom::inputs::Given;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::files::{self, FileError};
 use warploom::interp::picture;
@@ -17,13 +17,11 @@ use warploom::tune::workload::Workload;
 use crate::backend::{self, Backend, Check, Done};
 use crate::choice::Choice;
 use crate::error::{Error, RunError};
-use crate::inputs::{self, Given};
-use crate::memory;
+use crate::inputs;
 use crate::names::{Kind, written};
-use crate::pipeline::Subject;
 use crate::report::{self, Format};
 use crate::show;
-use crate::table::{Table, dash};
+use crate::table::{PlainText as _, Table, dash};
 use crate::writable;
 
 /// Run a pipeline; write or summarise its outputs
@@ -177,7 +175,7 @@ impl Plan {
             let (app, output, sizes) = (subject.name.clone(), name.clone(), subject.sizes.to_string());
             return Err(Error::Empty { app, output, sizes });
         }
-        memory::check(subject)?;
+        subject.check_memory()?;
         infer(&subject.pipeline, &subject.request).map_err(|error| subject.failed(error.into()))?;
         self.outputs.iter().try_for_each(Target::check)
     }
@@ -205,10 +203,10 @@ impl Plan {
 
     fn run(&self, seed: u64, on: &Runner<'_>) -> Result<Report, Error> {
         let (subject, shapes) = (&self.subject, self.subject.shapes());
-        let workload = subject.workload(&self.given, seed)?;
+        let workload = subject.workload(|name| inputs::given(&self.given, name), seed)?;
         let what = format!("{}{}", subject.name, subject.sizes);
         let (done, trace) = on.run(workload, &what).map_err(|error| match error {
-            RunError::Evaluation(error) => subject.failed(*error),
+            RunError::Evaluation(error) => subject.failed(*error).into(),
             RunError::Kernels(error) => error,
         })?;
 

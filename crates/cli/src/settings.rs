@@ -1,23 +1,18 @@
 //! Parses sizes, structure parameters and Params from the command line.
 
 use warploom::app::{App, Setting, Settings};
-use warploom::lang::{Pipeline, Value};
+use warploom::lang::Pipeline;
 
 use crate::error::Error;
 use crate::names::{Kind, find_setting, unknown};
 
-/// The largest size; larger arrays could not be indexed.
-pub(crate) const MAX_SIZE: i64 = 1 << 30;
+pub(crate) use warploom::app::MAX_SIZE;
+
 /// The largest structure parameter; a pipeline with more levels or stencils than that is a typo.
 pub(crate) const MAX_STRUCTURE: f64 = 1024.0;
 
 /// The sizes that `640x480` sets, if the app has them.
 const PICTURE: [&str; 2] = ["W", "H"];
-
-/// Builds the pipeline of an app.
-pub(crate) fn build(app: &App, settings: &Settings) -> Result<Pipeline, Error> {
-    app.pipeline(settings).map_err(|error| Error::Pipeline { app: app.name.clone(), error })
-}
 
 /// Sets structure parameters from `NAME=VALUE`.
 pub(crate) fn set_structure(app: &App, settings: &mut Settings, given: &[String]) -> Result<(), Error> {
@@ -64,24 +59,6 @@ pub(crate) fn set_params(
         settings.give(name, number(text).ok_or_else(no_number)?);
     }
     Ok(())
-}
-
-/// The values of a pipeline's Params, converted to their types.
-pub(crate) fn param_values(
-    app: &App,
-    pipeline: &Pipeline,
-    settings: &Settings,
-) -> Result<Vec<(String, Value)>, Error> {
-    let value = |param: &warploom::lang::ir::ParamDecl| {
-        let (app, name) = (app.name.clone(), param.name.clone());
-        let Some(value) = settings.get(&name).or_else(|| Some(param.usual()?.as_f64())) else {
-            return Err(Error::NoDefault { app, name });
-        };
-        let typed = Value::from_number(param.ty, value).filter(|typed| typed.as_f64().is_finite());
-        let typed = typed.ok_or(Error::ParamType { app, name: name.clone(), ty: param.ty, value })?;
-        Ok((name, typed))
-    };
-    pipeline.params().values().map(value).collect()
 }
 
 /// Sets sizes from `W=640,H=480` or `640x480`. Returns the names of the sizes that were set.

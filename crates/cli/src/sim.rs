@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::time::Instant;
 
+use warploom::app::Sizes;
 use warploom::sim::{Counters, KernelCounters};
 
 use crate::backend::{self, Kernels, no_schedule};
 use crate::choice::Choice;
 use crate::error::Error;
 use crate::report::{self, Format};
-use crate::sizes::Sizes;
 
 /// Run a pipeline's kernels in the simulator and compare them with the reference evaluator
 #[derive(Debug, clap::Args)]

@@ -1,19 +1,24 @@
 //! `warploom suite`: schedules, checks and times all apps, or all operators.
 
-mod anchors;
-pub(crate) mod operators;
-mod report;
-mod runner;
-pub(crate) mod strategies;
-mod timed;
+mod operators;
+mod strategies;
+mod written;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use warploom::app::App;
+use warploom::app::{App, Subject};
 use warploom::codegen::export::file_stem;
+use warploom::records;
+use warploom::search::Options;
+use warploom::tune::autotune::AutotuneOptions;
+use warploom::tune::records::Records;
+use warploom_results::suite::anchors::{Anchor, Anchors};
+use warploom_results::suite::apps::{Report, Row};
+use warploom_results::suite::timed::Timed;
+use warploom_results::suite::{Finding, Runner};
 
 use crate::error::Error;
 use crate::names::{find_app, written};
@@ -21,14 +26,12 @@ use crate::pipeline::{Purpose, Values, is_file};
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::search::duration;
-use crate::tune::{FirstModel, Measuring};
+use crate::show;
+use crate::tune::{FirstModel, Measuring, Start, retrainer, stop_on_interrupt};
 use crate::writable::{self, Output};
-use report::Report;
-use runner::Runner;
-use strategies::Comparing;
 
-pub(crate) use anchors::Anchors;
-pub(crate) use report::{Report as Results, Row, SCHEMA, table};
+use strategies::Comparing;
+use written::verdict;
 
 /// Schedule, check and time all apps or operators, and compare them with recorded times
 #[derive(Debug, clap::Args)]
@@ -159,30 +162,82 @@ pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
 fn suite_of_apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let apps = arguments.apps(apps)?;
     let anchors = arguments.compare.as_deref().map(Anchors::read).transpose()?;
-    let mut runner = Runner::open(arguments)?;
-    let mut report = Report::new(written(&arguments.mode), runner.device(), runner.versions(), anchors);
+    let mut runner = arguments.runner()?;
+    let mode = written(&arguments.mode);
+    let mut report = Report::new(mode, runner.device(), runner.versions(), show::command(), anchors.as_ref());
     let progress = Progress::new("suite", Unit::Things("apps"));
     progress.set_length(apps.len() as u64);
     for app in &apps {
         if runner.is_stopped() {
             break;
         }
-        let Some((asked, timed)) = runner.one(app, &file_stem(&app.name), &progress)? else { break };
-        let row = Row { app: asked.name, sizes: asked.sizes, timed, anchor: anchors::Anchor::default() };
+        let Some((asked, timed)) = one(&mut runner, app, &file_stem(&app.name), &progress)? else { break };
+        let row = Row { app: asked.name, sizes: asked.sizes, timed, anchor: Anchor::default() };
         progress.advance(1);
         progress.say(&row.line());
-        report.add(row);
-        // Written after every app, so that no result is lost however the suite ends.
-        if let Some(folder) = &arguments.output {
-            report.write(folder)?;
-        }
+        report.add(row, anchors.as_ref());
+        arguments.write(&report)?;
     }
     drop(progress);
-    report.print(arguments.format, arguments.markdown, out)?;
-    report.verdict(apps.len())
+    arguments.print(&report, out)?;
+    verdict(&report, apps.len())
+}
+
+/// Finds a schedule for one app and times it, with a progress bar.
+fn one(
+    runner: &mut Runner,
+    app: &App,
+    stem: &str,
+    progress: &Progress,
+) -> Result<Option<(Subject, Timed)>, Error> {
+    progress.set_message(app.name.clone());
+    let tried = |done: usize, expected: usize| {
+        progress.set_part(done as f64 / expected.max(1) as f64);
+        progress.set_message(format!("{}: {done}/{expected} trials", app.name));
+    };
+    Ok(runner.one(app, stem, &tried)?)
 }
 
 impl Arguments {
+    /// What finds schedules and times them.
+    fn runner(&self) -> Result<Runner, Error> {
+        let bench = self.measuring.open()?;
+        let start = Start::new(&self.first, bench.device())?;
+        let records = self.records.as_ref().map_or_else(Records::in_memory, records::open)?;
+        let samples = self.samples.max(1);
+        let finding = match self.mode {
+            Mode::OneShot => Finding::OneShot,
+            Mode::Top5 => Finding::Top(5),
+            Mode::Autotune => Finding::Autotune(Box::new(AutotuneOptions {
+                iterations: self.iterations,
+                samples,
+                initial: start.weights,
+                ..AutotuneOptions::default()
+            })),
+            Mode::Manual => Finding::Manual(self.schedules.clone()),
+            Mode::Default => Finding::Default,
+        };
+        Ok(Runner {
+            finding,
+            is_small: self.sizes == Sizes::Small,
+            are_many: self.set == Set::Operators,
+            search: Options { seed: self.seed, samples, ..Options::default() },
+            time_limit: self.time_limit,
+            bench,
+            records,
+            model: start.model,
+            retrainer: retrainer(self.retrains()),
+            stop: stop_on_interrupt(),
+        })
+    }
+
+    fn retrains(&self) -> bool {
+        #[cfg(feature = "train")]
+        return self.retrain;
+        #[cfg(not(feature = "train"))]
+        false
+    }
+
     pub(crate) fn outputs(&self) -> Vec<Output<'_>> {
         let records = self.records.iter().map(|file| Output::Records(file));
         writable::folder(&self.output).into_iter().chain(records).collect()

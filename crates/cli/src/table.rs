@@ -1,5 +1,8 @@
 //! Plain-text tables that can be printed line by line.
 
+use warploom_report::{Column, Filling};
+pub(crate) use warploom_report::{Table, dash};
+
 use crate::fold::{self, WIDTH, longest_word, width};
 
 /// The alignment of a column.
@@ -158,91 +161,26 @@ fn narrow(widths: &mut [usize], least: &[usize]) -> bool {
     }
 }
 
-/// The cell of something that may be missing.
-pub(crate) fn dash(cell: Option<impl ToString>) -> String {
-    cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string())
+/// A table, or one that is being filled, as plain text.
+pub(crate) trait PlainText {
+    /// The lines of the table, each with a newline.
+    fn text(self) -> String;
 }
 
-/// A table whose rows are all known, with the titles of its columns. A cell may have several lines.
-#[derive(Clone, Debug)]
-pub(crate) struct Table {
-    pub(crate) titles: Vec<(String, Align)>,
-    pub(crate) rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// A table that gets a row for each thing.
-    pub(crate) fn of<'t, T>(things: impl IntoIterator<Item = &'t T>) -> Filling<'t, T> {
-        let things: Vec<&T> = things.into_iter().collect();
-        Filling { table: Table { titles: Vec::new(), rows: vec![Vec::new(); things.len()] }, things }
-    }
-
-    /// The same without columns in which no row has anything.
-    pub(crate) fn without_empty(self) -> Table {
-        let used: Vec<bool> =
-            (0..self.titles.len()).map(|at| self.rows.iter().any(|row| !row[at].is_empty())).collect();
-        fn kept<T>(all: Vec<T>, used: &[bool]) -> Vec<T> {
-            all.into_iter().zip(used).filter_map(|(one, used)| used.then_some(one)).collect()
-        }
-        let rows = self.rows.into_iter().map(|row| kept(row, &used)).collect();
-        Table { titles: kept(self.titles, &used), rows }
-    }
-
-    /// The table as plain text.
-    pub(crate) fn text(&self) -> String {
-        let mut columns = Columns::new(&self.titles);
+impl PlainText for &Table {
+    fn text(self) -> String {
+        let align = |column: &Column| if column.numbers { Align::Right } else { Align::Left };
+        let titles = self.columns.iter().map(|column| (column.title.as_str(), align(column)));
+        let mut columns = Columns::new(&titles.collect::<Vec<_>>());
         self.rows.iter().for_each(|row| columns.fit(row));
         let rows = std::iter::once(columns.header()).chain(self.rows.iter().map(|row| columns.line(row)));
         rows.map(|row| row + "\n").collect()
     }
-
-    /// The table as Markdown.
-    pub(crate) fn markdown(&self) -> String {
-        let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
-        let head = line(self.titles.iter().map(|(title, _)| title.as_str()).collect());
-        let rule = line(vec!["---"; self.titles.len()]);
-        let rows: String =
-            self.rows.iter().map(|row| line(row.iter().map(String::as_str).collect())).collect();
-        head + &rule + &rows
-    }
-
-    /// The table for a page.
-    pub(crate) fn on_page(self) -> warploom_report::Table {
-        let column = |(title, align)| warploom_report::Column { title, numbers: align == Align::Right };
-        warploom_report::Table { columns: self.titles.into_iter().map(column).collect(), rows: self.rows }
-    }
 }
 
-/// A table to which columns are added: their titles, and the cell of each thing.
-pub(crate) struct Filling<'t, T> {
-    things: Vec<&'t T>,
-    table: Table,
-}
-
-impl<T> Filling<'_, T> {
-    /// Adds a column of text.
-    pub(crate) fn left(self, title: &str, cell: impl Fn(&T) -> String) -> Self {
-        self.column(title, Align::Left, cell)
-    }
-
-    /// Adds a column of numbers.
-    pub(crate) fn right(self, title: &str, cell: impl Fn(&T) -> String) -> Self {
-        self.column(title, Align::Right, cell)
-    }
-
-    fn column(mut self, title: &str, align: Align, cell: impl Fn(&T) -> String) -> Self {
-        self.table.titles.push((title.to_owned(), align));
-        self.table.rows.iter_mut().zip(&self.things).for_each(|(row, thing)| row.push(cell(thing)));
-        self
-    }
-
-    pub(crate) fn done(self) -> Table {
-        self.table
-    }
-
-    /// The table as plain text.
-    pub(crate) fn text(self) -> String {
-        self.table.text()
+impl<T> PlainText for Filling<'_, T> {
+    fn text(self) -> String {
+        self.done().text()
     }
 }
 
@@ -268,8 +206,11 @@ mod tests {
     use super::*;
 
     fn whole(titles: &[(&str, Align)], rows: &[Vec<String>]) -> String {
-        let titles = titles.iter().map(|(title, align)| ((*title).to_owned(), *align)).collect();
-        Table { titles, rows: rows.to_vec() }.text()
+        let column = |(title, align): &(&str, Align)| match align {
+            Align::Left => Column::text(title),
+            Align::Right => Column::numbers(title),
+        };
+        Table { columns: titles.iter().map(column).collect(), rows: rows.to_vec() }.text()
     }
 
     #[test]

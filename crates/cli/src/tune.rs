@@ -5,16 +5,14 @@ mod farmed;
 mod interrupt;
 mod measuring;
 mod progress;
-mod report;
 mod strategy;
-mod subject;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Arg;
-use warploom::app::App;
+use warploom::app::{App, Subject, Tunable};
 #[cfg(feature = "train")]
 use warploom::codegen::export::file_stem;
 use warploom::cost::{Analytic, CostModel, Network, Weights};
@@ -24,29 +22,32 @@ use warploom::target::Device;
 use warploom::tune::autotune::{AutotuneOptions, Autotuned, autotune};
 use warploom::tune::explore::{ExploreOptions, MODEL, explore};
 use warploom::tune::records::Records;
+use warploom::tune::retrain::Retrain;
 use warploom::tune::top::top;
 use warploom::tune::tuning::{Ended, Event, Observer, Task, TuneError, Tuned};
 use warploom::tune::worker::Bench;
+use warploom_results::trials::why_nothing;
+use warploom_results::tuned::{Exploration, Report};
 
 use crate::compile::export;
 use crate::error::{Error, Kind};
 use crate::landscape::landscape_kind;
 use crate::model::{built_in, read};
-use crate::pipeline::{Subject, Which};
-use crate::report::Format;
+use crate::pipeline::Which;
+use crate::report::{self, Format};
 use crate::search::duration;
+use crate::table::PlainText as _;
 use crate::writable::{self, Output};
+
+use progress::SCHEMA;
+use strategy::Exploring;
 
 #[cfg(all(feature = "farm", unix))]
 pub(crate) use interrupt::stop_working;
 pub(crate) use interrupt::{stop_on_interrupt, stop_watching};
 pub(crate) use measuring::Measuring;
 pub(crate) use progress::Progress;
-pub(crate) use report::{TrialReport, basis_of, range_of, trial_table, why_nothing};
 pub(crate) use strategy::Spaces;
-pub(crate) use subject::Tunable;
-
-use strategy::{Exploration, Exploring};
 
 /// The default database of trials.
 pub(crate) const RECORDS: &str = "tuning.db";
@@ -174,7 +175,8 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let deadline = arguments.time_limit.map(|limit| started + limit);
     let task = tunable.task(&*start.model, arguments.search_options(), deadline, stop_on_interrupt());
     let (json, iterates) = (arguments.format.json, plan.iterates());
-    let model = arguments.only_model(&start);
+    // A model that changes during the run predicts nothing of all trials.
+    let model = (!arguments.retrains()).then_some(&*start.model as &dyn CostModel);
     let progress = Progress::new(&asked.name, json, iterates, arguments.time_limit, out);
     let mut progress = progress.predicted_by(model);
     progress.begin(&asked, &device, tunable.small.is_some());
@@ -189,9 +191,13 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
         _ => Vec::new(),
     };
     files.extend(arguments.write_weights(&asked.name, weights.as_ref())?);
-    let report = report::Report::new(&asked, &device, &tuned, model, iterations, &arguments.records, files);
+    let report = Report::new(&asked, &device, &tuned, model, iterations, &arguments.records, files);
     let report = report.of_strategy(exploration);
-    report.print(arguments.format, &tuned, model, out?)?;
+    let out = out?;
+    match arguments.format.json {
+        true => report::json_line(out, SCHEMA, &report)?,
+        false => report::text(out, &report.text(&tuned, model, &|table| table.text()))?,
+    }
     finish(&tuned, &asked.name, ended)
 }
 
@@ -239,11 +245,6 @@ impl Arguments {
         }
     }
 
-    /// The model that predicts the times of all trials; `None` if it changes during the run.
-    fn only_model<'m>(&self, start: &'m Start) -> Option<&'m dyn CostModel> {
-        (!self.retrains()).then_some(&*start.model)
-    }
-
     fn retrains(&self) -> bool {
         #[cfg(feature = "train")]
         return self.retrain;
@@ -281,7 +282,9 @@ impl Arguments {
         };
         let samples = self.samples.max(1);
         let options = AutotuneOptions { iterations, samples, initial, ..AutotuneOptions::default() };
-        Ok((autotuned(self.retrains(), task, &options, bench, records, observer)?, None))
+        let mut retrainer = retrainer(self.retrains());
+        let retrain = retrainer.as_deref_mut().map(|retrain| retrain as &mut dyn Retrain);
+        Ok((autotune(task, &options, bench, records, retrain, observer)?, None))
     }
 
     #[cfg(feature = "train")]
@@ -299,24 +302,16 @@ impl Arguments {
     }
 }
 
-/// Searches and measures in turns; trains the model in between if asked to.
-pub(crate) fn autotuned(
-    retrain: bool,
-    task: &Task<'_>,
-    options: &AutotuneOptions,
-    bench: &mut Bench<'_>,
-    records: &mut Records,
-    observer: Observer<'_>,
-) -> Result<Autotuned, TuneError> {
+/// What trains the model between iterations, if that is asked for.
+pub(crate) fn retrainer(asked: bool) -> Option<Box<dyn Retrain>> {
     #[cfg(feature = "train")]
-    if retrain {
+    if asked {
         // Few epochs suffice, because each iteration continues from the weights of the last one.
-        let epochs = warploom_training::train::Options { epochs: 12, ..Default::default() };
-        let mut retrainer = warploom_training::retrain::Retrainer { options: epochs };
-        return autotune(task, options, bench, records, Some(&mut retrainer), observer);
+        let options = warploom_training::train::Options { epochs: 12, ..Default::default() };
+        return Some(Box::new(warploom_training::retrain::Retrainer { options }));
     }
-    debug_assert!(!retrain, "there is no flag for it");
-    autotune(task, options, bench, records, None, observer)
+    debug_assert!(!asked, "there is no flag for it");
+    None
 }
 
 /// The model that tuning begins with.

@@ -5,19 +5,16 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use warploom::app::{App, Settings};
-use warploom::interp::buffer::Buffer;
-use warploom::interp::compare::{Comparison, compare};
-use warploom::lang::{Pipeline, Realisation, Region, Value, infer};
 use warploom::tune::workload::Workload;
+use warploom_results::golden::{Case, Checked, Folder, Output};
 
-use crate::backend::{Check, Ready, Source, Target};
+use crate::backend::{Check, Source, Target};
 use crate::error::Error;
-use crate::folder::{self, Folder};
 use crate::names::{Kind, find_app, find_setting, written};
 use crate::pipeline::file::app_with;
 use crate::pipeline::is_file;
 use crate::report::{self, Declared as _, Format};
-use crate::settings::{build, set_structure_value};
+use crate::settings::set_structure_value;
 use crate::show;
 use crate::table::{Align, Columns};
 
@@ -56,46 +53,6 @@ report! {
         passed: bool, "whether every app passed";
         apps: Vec<Checked>, "the apps";
     }
-
-    /// The result of checking one app.
-    struct Checked = "verified app" {
-        app: String, "the app";
-        folder: String, "the folder with its reference data";
-        passed: bool, "whether all its outputs passed";
-        seconds: f64, "how long it ran";
-        error: Option<String>, "why there are no outputs to compare";
-        outputs: Vec<Output>, "its outputs";
-    }
-
-    struct Output = "verified output" {
-        name: String, "its name";
-        passed: bool, "whether it is within the tolerance";
-        region: Region, "its box";
-        samples: usize, "the compared samples";
-        max_abs_error: f64 as "number or null",
-            "the largest difference; `null` if a sample is NaN or infinite in only one of the two";
-        differing: usize, "the samples that differ at all";
-        beyond_tolerance: usize, "the samples that differ by more than the tolerance";
-        first_mismatch: Option<Mismatch>, "the first of those";
-        #[serde(skip)]
-        sentence: String;
-    }
-
-    struct Mismatch = "mismatch" {
-        at: Vec<i64> ["points"], "its place";
-        actual: f64 as "number or null", "the value that was computed";
-        expected: f64 as "number or null", "the reference value";
-    }
-}
-
-/// A folder with everything read from it.
-struct Case<'a> {
-    app: &'a App,
-    folder: &'a Folder,
-    settings: Settings,
-    params: Vec<(String, Value)>,
-    inputs: Vec<(&'a str, Buffer)>,
-    expected: Vec<(&'a str, Buffer)>,
 }
 
 pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -104,10 +61,13 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
     let folders = select(apps, arguments)?;
     let mut lines = Lines::new(&folders, arguments.format.json);
     lines.header(out)?;
+    let run = |workload: Workload, tolerance: Option<f64>| {
+        let done = target.run(workload, Check::By(tolerance)).map_err(|error| error.to_string())?;
+        done.fault.map_or(Ok((done.outputs, done.seconds)), Err)
+    };
     let mut checked = Vec::new();
     for (app, folder) in &folders {
-        let case = Case::read(app, folder)?;
-        let result = case.check(&target);
+        let result = read(app, folder)?.check(&run);
         lines.row(out, &result)?;
         checked.push(result);
     }
@@ -130,14 +90,14 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
 
 /// The folders to check, with their apps.
 fn select(apps: &[App], arguments: &Arguments) -> Result<Vec<(App, Folder)>, Error> {
-    let found = folder::find(&arguments.folder)?;
+    let found = Folder::find(&arguments.folder)?;
     let wanted =
         arguments.app.iter().map(|name| named(apps, name, &found)).collect::<Result<Vec<App>, _>>()?;
     let mut folders = Vec::new();
     for folder in found {
         let app = match wanted.iter().find(|app| app.name == folder.golden.app) {
             Some(app) => app.clone(),
-            None => folder.app(apps)?,
+            None => app_of(&folder, apps)?,
         };
         folders.push((app, folder));
     }
@@ -167,136 +127,34 @@ fn named(apps: &[App], name: &str, folders: &[Folder]) -> Result<App, Error> {
     }
 }
 
-impl Folder {
-    /// The boxes of its inputs.
-    fn inputs(&self) -> impl Iterator<Item = (&str, &Region)> {
-        self.golden.inputs.iter().map(|(name, array)| (name.as_str(), &array.region))
+/// The app that `params.json` names, or the pipeline of a file in the same folder.
+fn app_of(folder: &Folder, apps: &[App]) -> Result<App, Error> {
+    let app = &folder.golden.app;
+    match is_file(app) {
+        true => app_with(&folder.path.join(app).display().to_string(), folder.inputs()),
+        false => find_app(apps, app).cloned(),
     }
-
-    /// The app that `params.json` names, or the pipeline of a file in the same folder.
-    fn app(&self, apps: &[App]) -> Result<App, Error> {
-        let app = &self.golden.app;
-        match is_file(app) {
-            true => app_with(&self.path.join(app).display().to_string(), self.inputs()),
-            false => find_app(apps, app).cloned(),
-        }
-        .map_err(|error| self.says(error))
-    }
+    .map_err(|error| says(folder, error))
 }
 
-impl<'a> Case<'a> {
-    fn read(app: &'a App, folder: &'a Folder) -> Result<Case<'a>, Error> {
-        let golden = &folder.golden;
-        let mut settings = Settings::defaults(app);
-        // Sizes are derived from the arrays.
-        let is_size = |name: &str| app.sizes.iter().any(|size| size.name == name);
-        for (name, &value) in golden.generator_params.iter().filter(|(name, _)| !is_size(name)) {
-            let set = find_setting(app, Kind::Structure, name).and_then(|setting| {
-                let text = show::exact(value);
-                set_structure_value(app, &mut settings, setting, Some(value), &text)
-            });
-            set.map_err(|error| folder.says(error))?;
-        }
-        for (name, value) in &golden.scalars {
-            // A Param without a default is not a setting, so `set` may fail.
-            let _ = settings.set(name, value.as_f64());
-        }
-        let read = |(name, array): (&'a String, &'a crate::golden::Array)| {
-            Ok((name.as_str(), folder.array(name, array)?))
-        };
-        let inputs = golden.inputs.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-        let expected = golden.outputs.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-        let params = golden.scalars.iter().map(|(name, value)| (name.clone(), *value)).collect();
-        Ok(Case { app, folder, settings, params, inputs, expected })
-    }
-
-    /// Runs the app. Errors of the app become part of the result.
-    fn check(&self, target: &Ready<'_>) -> Checked {
-        let pipeline = build(self.app, &self.settings);
-        let outcome =
-            pipeline.map_err(|error| error.to_string()).and_then(|pipeline| self.run(&pipeline, target));
-        let (outputs, seconds, error) = match outcome {
-            Ok((outputs, seconds)) => (outputs, seconds, None),
-            Err(error) => (Vec::new(), 0.0, Some(error)),
-        };
-        Checked {
-            app: self.app.name.clone(),
-            folder: self.folder.path.display().to_string(),
-            passed: error.is_none() && outputs.iter().all(|output| output.passed),
-            seconds,
-            error,
-            outputs,
-        }
-    }
-
-    fn run(&self, pipeline: &Pipeline, target: &Ready<'_>) -> Result<(Vec<Output>, f64), String> {
-        let check = Check::By(self.app.tolerance);
-        let done = target.run(self.workload(pipeline)?, check).map_err(|error| error.to_string())?;
-        if let Some(fault) = done.fault {
-            return Err(fault);
-        }
-        let mut compared = Vec::new();
-        for (name, actual) in pipeline.output_names().iter().zip(&done.outputs) {
-            let expected = self.expected(name)?;
-            let comparison = compare(actual, expected, &self.folder.golden.tolerance);
-            let comparison = comparison.map_err(|mismatch| format!("output `{name}`: {mismatch}"))?;
-            compared.push(Output::new(name, expected.region(), &comparison));
-        }
-        Ok((compared, done.seconds))
-    }
-
-    /// The pipeline with its data. Returns an error unless each output, and nothing else, has reference data.
-    fn workload(&self, pipeline: &Pipeline) -> Result<Workload, String> {
-        let known = pipeline.output_names();
-        if let Some((name, _)) =
-            self.expected.iter().find(|(name, _)| !known.iter().any(|known| known == name))
-        {
-            return Err(format!("there is no output `{name}`; the outputs are {}", known.join(", ")));
-        }
-        let mut request = Realisation::new(pipeline);
-        for (name, buffer) in &self.inputs {
-            request = request.input(name, buffer.region().clone());
-        }
-        for (name, value) in &self.params {
-            request = request.param(name, *value);
-        }
-        for func in pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id]) {
-            for name in func.value_names() {
-                request = request.output(&func.name, self.expected(&name)?.region().clone());
-            }
-        }
-        infer(pipeline, &request).map_err(|error| error.to_string())?;
-        let input = |name: &str| self.inputs.iter().find(|(known, _)| *known == name);
-        let inputs = pipeline.inputs().values().filter_map(|decl| Some(input(&decl.name)?.1.clone()));
-        Ok(Workload::new(pipeline, &request, inputs.collect()))
-    }
-
-    fn expected(&self, name: &str) -> Result<&Buffer, String> {
-        let found = self.expected.iter().find(|(known, _)| *known == name);
-        let found = found.map(|(_, buffer)| buffer);
-        found.ok_or_else(|| format!("there is no reference data for the output `{name}`"))
-    }
-}
-
-impl Output {
-    fn new(name: &str, region: &Region, comparison: &Comparison) -> Output {
-        let first = comparison.first.as_ref().map(|first| Mismatch {
-            at: first.at.clone(),
-            actual: first.actual.as_f64(),
-            expected: first.expected.as_f64(),
+/// An app with its reference data.
+fn read<'a>(app: &'a App, folder: &'a Folder) -> Result<Case<'a>, Error> {
+    let mut settings = Settings::defaults(app);
+    // Sizes are derived from the arrays.
+    let is_size = |name: &str| app.sizes.iter().any(|size| size.name == name);
+    for (name, &value) in folder.golden.generator_params.iter().filter(|(name, _)| !is_size(name)) {
+        let set = find_setting(app, Kind::Structure, name).and_then(|setting| {
+            let text = show::exact(value);
+            set_structure_value(app, &mut settings, setting, Some(value), &text)
         });
-        Output {
-            name: name.to_owned(),
-            passed: comparison.passed,
-            region: region.clone(),
-            samples: comparison.samples,
-            max_abs_error: comparison.max_abs,
-            differing: comparison.differing,
-            beyond_tolerance: comparison.beyond,
-            first_mismatch: first,
-            sentence: comparison.to_string(),
-        }
+        set.map_err(|error| says(folder, error))?;
     }
+    Ok(Case::read(app, folder, settings)?)
+}
+
+/// Wraps an error about the content of a `params.json`.
+fn says(folder: &Folder, error: Error) -> Error {
+    Error::In { file: folder.params().display().to_string(), error: Box::new(error) }
 }
 
 /// The text table, written row by row as apps finish.

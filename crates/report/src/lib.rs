@@ -55,7 +55,7 @@ pub use operators::{FamilyRatios, Operators, Ratio};
 pub use page::{Fact, Listing, Page, Section};
 pub use strategies::{Strategies, TriedSubject};
 pub use suite::{AppTime, Baseline, Run, Suite, geometric_mean};
-pub use table::{Column, Table};
+pub use table::{Column, Filling, Table, dash};
 pub use trace::{Picture, PictureKind, Touch, TouchKind, Trace, TraceKernel, TraceStep};
 pub use tuned::{Iteration, Trial, Tuned};
 pub use winner::{Kernel, RunnerUp};

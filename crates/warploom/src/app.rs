@@ -4,6 +4,9 @@
 mod definition;
 mod settings;
 mod shapes;
+mod sizes;
+mod subject;
+mod tunable;
 
 use std::fmt;
 use std::panic::Location;
@@ -17,6 +20,9 @@ use warploom_tune::workload::Workload;
 
 pub use settings::{Setting, Settings, count, setting};
 pub use shapes::Shapes;
+pub use sizes::{Size, Sizes};
+pub use subject::{AppError, Subject};
+pub use tunable::Tunable;
 
 /// A pipeline with its sizes, parameters, inputs and cost, as listed by `warploom apps`.
 ///
@@ -64,6 +70,9 @@ pub struct App {
 }
 
 /// The default of [`App::check_points`].
+/// The largest size; larger arrays could not be indexed.
+pub const MAX_SIZE: i64 = 1 << 30;
+
 pub(crate) const CHECK_POINTS: u64 = 32_000_000;
 
 type Build = dyn Fn(&Settings) -> Result<Pipeline, PipelineError> + Send + Sync;

@@ -1,15 +1,20 @@
 //! Correctness checks of kernels at sizes small enough for the reference evaluator.
 
 use warploom_codegen::build::build;
+use warploom_codegen::ir::Program;
+use warploom_codegen::printer::Build;
 use warploom_fuzz::Case;
+use warploom_interp::buffer::Buffer;
+use warploom_interp::expected::{Closeness, Expected};
 use warploom_lang::ir::FuncDecl;
 use warploom_lang::{BoundsError, Pipeline, Range, Realisation, Region, infer};
 use warploom_plan::Problem;
 use warploom_randpipe::visited_points;
+use warploom_runtime::Gpu;
 use warploom_schedule::Schedule;
 use warploom_target::Device;
 use warploom_tune::measure::Check;
-use warploom_tune::workload::Workload;
+use warploom_tune::workload::{GpuError, Loaded, Workload};
 
 use crate::app::{App, CHECK_POINTS, Settings};
 
@@ -128,6 +133,59 @@ pub fn grown(pipeline: &Pipeline, mut request: Realisation) -> Option<Realisatio
         }
     }
     None
+}
+
+/// Compiles one build of the kernels, runs it and returns the outputs.
+///
+/// # Errors
+/// If the kernels cannot be compiled or run.
+pub fn run_build(
+    gpu: &Gpu,
+    workload: &Workload,
+    program: &Program,
+    build: Build,
+) -> Result<Vec<Buffer>, GpuError> {
+    run(workload.load(gpu, program, build))
+}
+
+/// Runs loaded kernels and returns the outputs.
+fn run(loaded: Result<Loaded, GpuError>) -> Result<Vec<Buffer>, GpuError> {
+    loaded?.run()
+}
+
+/// The results of both builds of the kernels.
+pub struct Builds {
+    /// The outputs of the timing build, which is the one that users run.
+    pub outputs: Vec<Buffer>,
+    /// How close they are to the expected outputs.
+    pub closeness: Vec<Closeness>,
+    /// The first difference between the checking build, which must be exact, and the reference
+    /// evaluator.
+    pub inexact: Option<String>,
+}
+
+impl Builds {
+    /// Loads the kernels in both builds, and runs them.
+    ///
+    /// # Errors
+    /// If they cannot be compiled or run.
+    pub fn run(
+        expected: &Expected,
+        load: impl Fn(Build) -> Result<Loaded, GpuError>,
+    ) -> Result<Builds, GpuError> {
+        let inexact = expected.difference(&run(load(Build::Checking))?);
+        let outputs = run(load(Build::Timing))?;
+        Ok(Builds { closeness: expected.closeness(&outputs), outputs, inexact })
+    }
+
+    /// What is wrong with either build, as a sentence.
+    pub fn fault(&self) -> Option<String> {
+        if let Some(difference) = &self.inexact {
+            return Some(format!("the checking build differs from the reference evaluator: {difference}"));
+        }
+        let far = self.closeness.iter().find_map(Closeness::sentence)?;
+        Some(format!("the timing build differs too much from the reference evaluator: {far}"))
+    }
 }
 
 #[cfg(test)]

@@ -26,3 +26,13 @@ impl Detect for Device {
         Ok(Gpu::devices().ok().and_then(|devices| devices.into_iter().next()).unwrap_or(preset))
     }
 }
+
+/// The device that another file names, a preset or a GPU of this machine: by fingerprint first, which may be empty, then by
+/// name.
+pub fn known_device(name: &str, fingerprint: &str) -> Option<Device> {
+    let mut devices = Device::presets();
+    devices.extend(Gpu::devices().unwrap_or_default());
+    let same = devices.iter().find(|device| device.fingerprint() == fingerprint);
+    let named = || devices.iter().find(|device| device.name == name);
+    same.or_else(named).cloned().or_else(|| Device::preset(name).ok())
+}

@@ -1,5 +1,9 @@
 //! How much is collected, by `warploom collect` and by farms.
 
+use std::time::Duration;
+
+use warploom_training::collect::Options;
+
 /// How much to measure, and of what.
 #[derive(Clone, Copy, PartialEq, Debug, clap::Args)]
 pub(crate) struct Amount {
@@ -18,4 +22,12 @@ pub(crate) struct Amount {
     /// Seed of all random choices, an integer
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+impl Amount {
+    /// The options of a collection.
+    pub(crate) fn options(self, threads: usize, time_limit: Option<Duration>) -> Options {
+        let Amount { pipelines, per_pipeline, per_app, verify, seed } = self;
+        Options { pipelines, per_pipeline, per_app, seed, verify, threads, time_limit }
+    }
 }

@@ -8,6 +8,7 @@ use warploom::app::App;
 use warploom::lang::files;
 use warploom::runtime::TimingOptions;
 use warploom::schedule::Schedule;
+use warploom::schedule_file::ScheduleFileError;
 use warploom::tune::measure::{Candidate, Feed, GpuMachine, Measured, Setup, Subject, compile_here, measure};
 use warploom::tune::sample::{Origin, ShardWriter, Status};
 
@@ -69,13 +70,14 @@ fn candidates(apps: &[App], arguments: &Arguments) -> Result<(Vec<String>, Vec<C
             Some(subject) => subject,
             None => {
                 let (asked, _) = arguments.values.of_app(app, &[], Purpose::Run)?;
-                let subject = Arc::new(Subject::of(&asked.workload(&[], arguments.amount.seed)?)?);
+                let subject = Arc::new(Subject::of(&asked.workload(|_| None, arguments.amount.seed)?)?);
                 subjects.push((app.name.clone(), subject.clone()));
                 subject
             }
         };
-        let schedule = Schedule::parse(&text, subject.pipeline())
-            .map_err(|errors| Error::Schedule { file: name.clone(), errors: errors.to_string() })?;
+        let schedule = Schedule::parse(&text, subject.pipeline()).map_err(|errors| {
+            ScheduleFileError::Schedule { file: name.clone(), errors: errors.to_string() }
+        })?;
         names.push(name);
         let (origin, predicted_us, checks) = (Origin::Given, None, Vec::new());
         candidates.push(Candidate { subject, schedule, origin, predicted_us, checks });

@@ -9,7 +9,7 @@ use super::Arguments;
 use crate::error::Error;
 use crate::report;
 use crate::show;
-use crate::table::Table;
+use crate::table::{PlainText as _, Table};
 
 report! {
     struct Report<'a> = "warploom.collect/2" {

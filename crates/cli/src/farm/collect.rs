@@ -3,9 +3,10 @@
 use std::io::Write;
 
 use warploom::app::App;
+use warploom_training::collect::Collecting;
 
 use super::launching::{Asked, Launching, Words};
-use super::tasks::{Collecting, Task};
+use super::tasks::Task;
 use crate::collect::Amount;
 use crate::error::Error;
 use crate::names::find_app;
@@ -47,7 +48,7 @@ pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         true => apps.iter().collect(),
         false => arguments.apps.iter().map(|name| find_app(apps, name)).collect::<Result<_, _>>()?,
     };
-    let units = Collecting::all(&arguments.amount, &chosen);
+    let units = Collecting::all(&arguments.amount.options(1, None), &chosen);
     if units.is_empty() {
         return Err(Error::NothingMeasured("--pipelines and --per-app are 0".to_owned()));
     }

@@ -4,12 +4,12 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use warploom::app::App;
-use warploom_apps::operators::Operator;
+use warploom_apps::operators::{Operator, operators};
+use warploom_results::suite::operators::chosen;
 
 use super::launching::{Asked, Launching, Words};
 use super::tasks::Task;
 use crate::error::Error;
-use crate::suite::operators;
 
 /// Start the database, runs, and workers for them
 ///
@@ -56,7 +56,7 @@ impl Arguments {
         let set: Vec<String> = match self.suite {
             None => Vec::new(),
             Some(Set::Operators) => {
-                operators::chosen_rows(&self.rows)?.iter().map(|row: &Operator| row.app().name).collect()
+                chosen(operators(), &self.rows)?.iter().map(|row: &Operator| row.app().name).collect()
             }
             Some(Set::Apps) => {
                 let basic = |app: &&App| !warploom_apps::BASICS.iter().any(|basic| basic.name == app.name);

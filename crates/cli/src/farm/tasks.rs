@@ -1,18 +1,18 @@
 //! Tasks of a farm, as text that every worker reads.
 
-#[cfg(feature = "train")]
-mod collecting;
 mod tuning;
 
 use serde::{Deserialize, Serialize};
 use warploom::app::App;
 use warploom::farm::worker::{Opened, ProposeError, Proposed, Site, Workshop};
 use warploom::target::Device;
+#[cfg(feature = "train")]
+use warploom_training::collect::Collecting;
 
 use crate::error::Error;
-
 #[cfg(feature = "train")]
-pub(super) use collecting::Collecting;
+use crate::names::find_app;
+
 use tuning::Tuning;
 
 /// The format of tasks.
@@ -75,12 +75,19 @@ pub(super) struct Shop<'a> {
     pub(super) apps: &'a [App],
 }
 
+#[cfg(feature = "train")]
+impl<'a> Shop<'a> {
+    fn find(&self, name: &str) -> Result<&'a App, String> {
+        find_app(self.apps, name).map_err(|error| error.to_string())
+    }
+}
+
 impl Workshop for Shop<'_> {
     fn open(&self, task: &str, device: &Device) -> Result<Opened, String> {
         match Task::parse(task)? {
             Task::Tune(tuning) => tuning.open(self.apps, device),
             #[cfg(feature = "train")]
-            Task::Collect(collecting) => collecting.open(self.apps),
+            Task::Collect(collecting) => collecting.open(&|name| self.find(name)),
         }
     }
 
@@ -88,13 +95,19 @@ impl Workshop for Shop<'_> {
         match Task::parse(task).map_err(ProposeError::Task)? {
             Task::Tune(tuning) => tuning.propose(self.apps, site),
             #[cfg(feature = "train")]
-            Task::Collect(collecting) => collecting.propose(self.apps, site),
+            Task::Collect(collecting) => {
+                let text = |unit| Task::Collect(unit).to_json();
+                collecting.propose(&|name| self.find(name), text, site)
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "train")]
+    use warploom_training::collect::Options;
+
     use super::*;
 
     #[test]
@@ -118,6 +131,30 @@ mod tests {
         ] {
             let error = Task::parse(text).unwrap_err();
             assert!(error.starts_with(why), "{text}: {error}");
+        }
+    }
+
+    #[cfg(feature = "train")]
+    #[test]
+    fn units_are_read_as_they_were_written() {
+        let options = Options {
+            pipelines: 3,
+            per_pipeline: 24,
+            per_app: 25,
+            verify: 0.03,
+            seed: u64::MAX,
+            threads: 1,
+            time_limit: None,
+        };
+        let blur = warploom_apps::find("blur").unwrap();
+        let units = Collecting::all(&options, &[blur]);
+        let names: Vec<String> = units.iter().map(Collecting::name).collect();
+        assert_eq!(names, ["random 0", "random 1", "blur round 1", "random 2", "blur round 2"]);
+        let samples: Vec<usize> = units.iter().map(Collecting::samples).collect();
+        assert_eq!(samples, [24, 24, 20, 24, 5]);
+        for unit in units {
+            let task = Task::Collect(unit);
+            assert_eq!(Task::parse(&task.to_json()), Ok(task));
         }
     }
 }

@@ -10,11 +10,12 @@ use std::time::{Duration, SystemTime};
 
 use warploom::app::App;
 use warploom::tune::records::Records;
+use warploom_results::ResultsError;
+use warploom_results::page::{Nests, Source};
 
-use super::nests::Nests;
-use super::source::Source;
 use super::{Arguments, made, say};
 use crate::error::Error;
+use crate::show;
 use crate::tune::stop_watching;
 use crate::voice;
 use crate::writable::write;
@@ -32,7 +33,7 @@ pub(super) fn watch(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     let mut watch = Watch {
         apps,
         arguments,
-        nests: Nests::new(arguments.device.as_deref(), arguments.format)?,
+        nests: arguments.nests()?,
         seen: Vec::new(),
         said: BTreeSet::new(),
         html: None,
@@ -72,13 +73,13 @@ impl Watch<'_> {
         if sources.is_empty() {
             return Ok(());
         }
-        let page = match made(self.apps, &sources, &mut self.nests, true) {
+        let page = match made(self.apps, &sources, &mut self.nests, show::command(), true) {
             Ok(page) => page,
             Err(error) if self.html.is_some() => {
                 self.note(&error.to_string());
                 return Ok(());
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
         let html = page.to_html();
         if self.html.as_ref() != Some(&html) {
@@ -100,9 +101,9 @@ impl Watch<'_> {
             }
             match Source::read(file) {
                 Ok(source) => sources.push(source),
-                Err(Error::NothingToReport { .. }) => self.wait_for(file),
+                Err(ResultsError::NothingToReport { .. }) => self.wait_for(file),
                 Err(error) if self.html.is_some() => self.note(&error.to_string()),
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(sources)
@@ -131,7 +132,7 @@ impl Watch<'_> {
         if sources.len() < self.arguments.files.len() {
             return Ok(());
         }
-        let page = made(self.apps, &sources, &mut self.nests, false)?;
+        let page = made(self.apps, &sources, &mut self.nests, show::command(), false)?;
         write(&self.arguments.output, page.to_html().as_bytes()).map(drop)
     }
 }

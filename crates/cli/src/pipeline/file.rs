@@ -1,13 +1,14 @@
 //! Pipelines from files.
 
-use warploom::app::{App, Settings};
+use warploom::app::{App, Settings, Subject};
 use warploom::fuzz::{Case, CaseError};
+use warploom::inputs::{Given, fit};
 use warploom::lang::files;
 use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, infer};
 
-use super::{Purpose, Subject, Values, is_tensor, tensor};
+use super::{Purpose, Values, fill, is_tensor, tensor};
 use crate::error::Error;
-use crate::inputs::{self, Given};
+use crate::inputs;
 
 /// The pipeline of a file at the requested sizes, or at those of the input files.
 pub(super) fn realise(
@@ -24,7 +25,7 @@ pub(super) fn realise(
         let (name, value) = param(&pipeline, item)?;
         request = request.param(name, value);
     }
-    let unset = Subject::fill(&pipeline, &mut request, purpose);
+    let unset = fill(&pipeline, &mut request, purpose);
     let names: Vec<&str> = pipeline.inputs().values().map(|input| input.name.as_str()).collect();
     let app = App::of_pipeline(&pipeline, &request);
     let given = inputs::read(&app, &Settings::defaults(&app), &pipeline, &names, inputs)?;
@@ -32,7 +33,7 @@ pub(super) fn realise(
     infer(&pipeline, &request).map_err(|error| refused(file, &pipeline, error))?;
     let app = App::of_pipeline(&pipeline, &request);
     let subject = Subject { unset, ..Subject::new(&app, Settings::defaults(&app))? };
-    let given = inputs::fit(&subject, given)?;
+    let given = fit(&subject, given)?;
     Ok((subject, given))
 }
 

@@ -1,18 +1,17 @@
 //! Definitions in the notation of Tensor Comprehensions.
 
-use warploom::app::{App, Settings};
+use warploom::app::{App, AppError, Settings, Subject};
+use warploom::inputs::{Given, Layout, content, fit};
 use warploom::interp::buffer::Buffer;
 use warploom::lang::ir::InputDecl;
 use warploom::lang::{Pipeline, Region, files, infer};
-use warploom::tensor::ast::Dim;
+use warploom::tensor::ast::{Declared, Dim};
 use warploom::tensor::{self, Definition};
 
 use super::file::{param, refused};
-use super::{Purpose, Subject, Values};
-use crate::channels;
+use super::{Purpose, Values, fill};
 use crate::error::Error;
-use crate::inputs::{self, Given};
-use crate::layout::Layout;
+use crate::inputs;
 use crate::names::Kind;
 use crate::settings::MAX_SIZE;
 
@@ -38,7 +37,7 @@ pub(super) fn realise(
     let subject = Subject { unset, ..Subject::new(&app, settings.clone())? };
     let names: Vec<&str> = subject.pipeline.inputs().values().map(|input| input.name.as_str()).collect();
     let given = inputs::read(&app, &settings, &subject.pipeline, &names, inputs)?;
-    let given = inputs::fit(&subject, given)?;
+    let given = fit(&subject, given)?;
     Ok((subject, given))
 }
 
@@ -77,7 +76,7 @@ fn requested(definition: &Definition, values: &Values) -> Result<Sizes, Error> {
         let (name, size) = size.ok_or(Error::TensorSize { text: item.to_owned(), example })?;
         if !known.contains(&name) {
             let (app, known) = (definition.name().to_owned(), known.join(", "));
-            return Err(Error::NoSizeNamed { app, name: name.to_owned(), known });
+            return Err(AppError::NoSize { app, name: name.to_owned(), known }.into());
         }
         if sizes.iter().any(|(given, _)| given == name) {
             return Err(Error::Repeated { kind: Kind::Size.noun(), name: name.to_owned() });
@@ -100,17 +99,17 @@ fn sizes_of_files(definition: &Definition, files: &[String]) -> Result<Sizes, Er
     let unbuilt = App::new(definition.name(), |_| Pipeline::new("", []));
     let mut shapes = Vec::new();
     for (name, file) in inputs::assign(&unbuilt, Kind::Input, &names, files)? {
-        shapes.push((name, shape(of_file(definition, name, file)?.region())));
+        let tensors = definition.tree().params.iter().filter(|param| !param.ty.dims.is_empty());
+        let tensor = tensors.zip(definition.inputs()).find(|(_, known)| known == name);
+        if let Some(tensor) = tensor {
+            shapes.push((name, shape(of_file(definition, tensor, file)?.region())));
+        }
     }
     sizes_of(definition, &shapes)
 }
 
 /// The content of a file with the dimensions of a tensor, whose declaration may have numbers.
-fn of_file(definition: &Definition, name: &str, file: &str) -> Result<Buffer, Error> {
-    let (buffer, file, is_converted) = channels::read(file)?;
-    let tensors = definition.tree().params.iter().filter(|param| !param.ty.dims.is_empty());
-    let mut named = tensors.zip(definition.inputs());
-    let Some((param, name)) = named.find(|(_, known)| known == name) else { return Ok(buffer) };
+fn of_file(definition: &Definition, (param, name): (&Declared, String), file: &str) -> Result<Buffer, Error> {
     // The last index of the notation is the first.
     let known = param.ty.dims.iter().rev().map(|dim| match dim {
         Dim::Number(number, _) => Some(*number),
@@ -119,12 +118,7 @@ fn of_file(definition: &Definition, name: &str, file: &str) -> Result<Buffer, Er
     let known: Vec<Option<i64>> = known.collect();
     let (ty, dimensions) = (param.ty.scalar.lang(), known.len());
     let input = InputDecl { name, ty, dimensions, storage_order: (0..dimensions).collect() };
-    let layout = Layout::of_tensor(&input, known);
-    let buffer = match inputs::is_array(file) || is_converted {
-        true => buffer,
-        false => channels::fitted(buffer, file, definition.name(), &layout)?,
-    };
-    inputs::laid_out(definition.name(), &layout, file, buffer)
+    Ok(content(definition.name(), &Layout::of_tensor(&input, known), file)?)
 }
 
 fn sizes_of(definition: &Definition, shapes: &[(&str, Vec<i64>)]) -> Result<Sizes, Error> {
@@ -166,7 +160,7 @@ fn app(
         let (name, value) = param(&pipeline, item)?;
         request = request.param(name, value);
     }
-    let unset = Subject::fill(&pipeline, &mut request, purpose);
+    let unset = fill(&pipeline, &mut request, purpose);
     infer(&pipeline, &request).map_err(|error| refused(file, &pipeline, error))?;
     Ok((App::of_definition(definition, &at, &pipeline, &request), unset))
 }

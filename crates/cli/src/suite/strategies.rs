@@ -1,12 +1,12 @@
 //! Compares strategies: each of them tunes every subject with every seed, in one space.
 
-mod report;
 mod served;
 
 use std::io::Write;
 use std::path::PathBuf;
 
-use warploom::app::App;
+use warploom::app::{App, Subject, Tunable};
+use warploom::date;
 use warploom::strategy::Error as StrategyError;
 use warploom::tune::compare::Curve;
 use warploom::tune::explore::{self, ExploreOptions, MODEL};
@@ -14,17 +14,17 @@ use warploom::tune::landscape::Contender;
 use warploom::tune::records::Records;
 use warploom::tune::tuning::{Ended, Event, Task};
 use warploom::tune::worker::Bench;
+use warploom_apps::operators::{Operator, operators};
+use warploom_results::suite::operators::chosen;
+use warploom_results::suite::strategies::Report;
+use warploom_results::suite::{Runner, lost, subject};
 
-use super::runner::{Runner, lost};
-use super::{Arguments, Set, operators};
-use crate::date;
+use super::written::verdict;
+use super::{Arguments, Set, Sizes};
 use crate::error::{Error, Kind};
-use crate::pipeline::Subject;
 use crate::progress::{Progress, Unit};
-use crate::tune::{Spaces, Tunable};
-use report::Report;
-
-pub(crate) use report::{Report as Results, SCHEMA, notes};
+use crate::show;
+use crate::tune::Spaces;
 
 /// What stands for all strategies.
 const ALL: &str = "all";
@@ -129,14 +129,14 @@ pub(super) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
         return served::suite(arguments, out);
     }
     let all = arguments.tried(apps)?;
-    let mut runner = Runner::open(arguments)?;
+    let mut runner = arguments.runner()?;
     let trials = comparing.trials.max(1);
     let mut contest = Contest {
         arguments,
         strategies: comparing.contenders(),
         seeds: comparing.seeds(arguments.seed),
         progress: Progress::new("strategies", Unit::Things("trials")),
-        report: Report::new(runner.device(), runner.versions(), date::today(), trials),
+        report: Report::new(runner.device(), runner.versions(), show::command(), date::today(), trials),
     };
     let runs = all.len() * contest.strategies.len() * contest.seeds.len();
     contest.progress.set_length((runs * trials) as u64);
@@ -148,8 +148,8 @@ pub(super) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     }
     let Contest { progress, report, .. } = contest;
     drop(progress);
-    report.print(arguments.format, arguments.markdown, out)?;
-    report.verdict()
+    arguments.print(&report, out)?;
+    verdict(&report, report.comparison.subjects.len())
 }
 
 impl Arguments {
@@ -157,11 +157,11 @@ impl Arguments {
     fn tried(&self, apps: &[App]) -> Result<Vec<Tried>, Error> {
         let apps = match self.set {
             Set::Apps => self.apps(apps)?,
-            Set::Operators => operators::apps(&self.rows)?,
+            Set::Operators => chosen(operators(), &self.rows)?.iter().map(Operator::app).collect(),
         };
         let mut all: Vec<Tried> = Vec::new();
         for app in &apps {
-            let asked = self.asked(app)?;
+            let asked = subject(app, self.sizes == Sizes::Small)?;
             let name = match self.set {
                 Set::Apps => format!("{}{}", asked.name, asked.sizes),
                 Set::Operators => asked.name.clone(),
@@ -181,13 +181,13 @@ impl Arguments {
 
 impl Contest<'_> {
     /// Lets all strategies tune one pipeline. Seed by seed, so that a comparison that is interrupted is fair as far as it got.
-    fn tune(&mut self, tried: &Tried, runner: &mut Runner<'_>) -> Result<(), Error> {
+    fn tune(&mut self, tried: &Tried, runner: &mut Runner) -> Result<(), Error> {
         self.progress.set_message(tried.name.clone());
-        let Runner { bench, records, start, stop, .. } = runner;
+        let Runner { bench, records, model, search, stop, .. } = runner;
         bench.with(|bench| {
             self.arguments.comparing.spaces.check(&tried.asked, bench.device)?;
             let tunable = Tunable::new(&tried.asked, bench.device, self.arguments.seed)?;
-            let task = tunable.task(&*start.model, self.arguments.search_options(), None, stop);
+            let task = tunable.task(&**model, search.clone(), None, stop);
             let space = match self.strategies.iter().any(|contender| contender.strategy != MODEL) {
                 true => Some(explore::space(&task, &tried.options, bench, records, &mut |_| {})?),
                 false => None,
@@ -225,8 +225,8 @@ impl Contest<'_> {
             _ => {}
         };
         let explored = explore::explore_in(space, task, options, bench, records, &mut hear)?;
-        lost(&explored.tuned)?;
-        if !matches!(explored.tuned.ended, Ended::Finished) {
+        let tuned = lost(explored.tuned)?;
+        if !matches!(tuned.ended, Ended::Finished) {
             return Ok(false);
         }
         let best =
@@ -234,10 +234,7 @@ impl Contest<'_> {
         self.progress.say(&format!("{run}: {best}"));
         self.report.add(&tried.name, &name, Curve::new(*seed, &explored.times));
         self.progress.set_position((self.report.runs() * trials) as u64);
-        // Written after every run, so that no result is lost however the comparison ends.
-        match &self.arguments.output {
-            Some(folder) => self.report.write(folder).map(|()| true),
-            None => Ok(true),
-        }
+        self.arguments.write(&self.report)?;
+        Ok(true)
     }
 }

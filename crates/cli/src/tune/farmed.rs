@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use warploom::app::App;
+use warploom::app::{App, Tunable};
 use warploom::farm::worker::{ProposeError, Proposed, Site};
 use warploom::target::{Device, Program};
 use warploom::tune::measure::{Compiled, Failure};
@@ -10,7 +10,7 @@ use warploom::tune::records::Trial;
 use warploom::tune::tuning::{Ended, Event, Nobody, TuneError, Tuned};
 use warploom::tune::worker::Bench;
 
-use super::{Arguments, Start, Tunable};
+use super::{Arguments, Start};
 use crate::error::Error;
 
 impl Arguments {
@@ -21,7 +21,7 @@ impl Arguments {
 
     /// What is tuned, on a device.
     pub(crate) fn tunable(&self, apps: &[App], device: &Device) -> Result<Tunable, Error> {
-        Tunable::new(&self.which.realise(apps)?, device, self.seed)
+        Ok(Tunable::new(&self.which.realise(apps)?, device, self.seed)?)
     }
 
     /// Proposes what `warploom tune` would measure.
@@ -32,7 +32,7 @@ impl Arguments {
         let asked = self.which.realise(apps).map_err(failed)?;
         let plan = self.plan(&asked).map_err(failed)?;
         let start = Start::new(&self.first, device).map_err(failed)?;
-        let tunable = Tunable::new(&asked, device, self.seed).map_err(failed)?;
+        let tunable = Tunable::new(&asked, device, self.seed).map_err(|error| failed(error.into()))?;
         let deadline = self.time_limit.map(|limit| begin + limit.saturating_sub(age));
         let task = tunable.task(&*start.model, self.search_options(), deadline, stop);
         let compile = |_: &Program| -> Result<Compiled, Failure> {

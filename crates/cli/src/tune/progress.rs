@@ -2,16 +2,16 @@
 
 use std::io::Write;
 use std::time::Duration;
+use warploom_results::trials::TrialReport;
 
 use serde_json::{Value as Json, json};
+use warploom::app::Subject;
 use warploom::cost::CostModel;
 use warploom::target::Device;
 use warploom::tune::tuning::{self, Event};
 
 use super::interrupt::stop;
-use super::report::TrialReport;
 use crate::error::Error;
-use crate::pipeline::Subject;
 use crate::progress::{self, Unit};
 use crate::report;
 use crate::show;

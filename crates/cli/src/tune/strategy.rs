@@ -4,17 +4,15 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
+use warploom::app::Subject;
 use warploom::lang::Pipeline;
 use warploom::schedule::Schedule;
+use warploom::schedule_file::{problem, read_legal, read_written};
 use warploom::search::points::Open;
 use warploom::target::Device;
-use warploom::tune::explore::{self, ExploreOptions, Explored};
-use warploom::tune::tuning::Tally;
+use warploom::tune::explore::{self, ExploreOptions};
 
-use crate::backend::{problem, read_legal, read_written};
 use crate::error::{Error, Kind};
-use crate::pipeline::Subject;
-use crate::show;
 
 /// The strategy that chooses what is measured, and where it may look.
 #[derive(Debug, clap::Args)]
@@ -88,7 +86,7 @@ impl Spaces {
             return Ok(());
         }
         let problem = problem(&asked.pipeline, &asked.request, device)?;
-        self.template.iter().try_for_each(|file| read_legal(file, &problem).map(drop))
+        Ok(self.template.iter().try_for_each(|file| read_legal(file, &problem).map(drop))?)
     }
 
     /// The part of the options that says where to look.
@@ -105,39 +103,5 @@ impl Spaces {
             run_spilling: self.run_spilling,
             ..ExploreOptions::default()
         })
-    }
-}
-
-report! {
-    /// What a strategy did.
-    pub(super) struct Exploration = "exploration" {
-        run: String, "the key of its steps in the database";
-        templates: usize, "the structures that it explored; 0 for `model`";
-        #[serde(flatten)]
-        tally: Tally, "its steps";
-        exhausted: bool, "whether it had nothing left to ask";
-    }
-}
-
-impl Exploration {
-    pub(super) fn new(explored: &Explored) -> Exploration {
-        let Explored { run, templates, tally, exhausted, .. } = explored;
-        Exploration { run: run.0.clone(), templates: *templates, tally: *tally, exhausted: *exhausted }
-    }
-
-    /// One line for people.
-    pub(super) fn text(&self) -> String {
-        let Exploration { run, templates, tally, exhausted } = self;
-        let best = tally.best_us.map_or("nothing valid".to_owned(), |best| format!("best {best:.2} us"));
-        let strategy = run.split(' ').next().unwrap_or_default();
-        let end = if *exhausted { ", nothing left to ask" } else { "" };
-        format!(
-            "{strategy}: {best}; {} in {}, {} repeated, {} refused, {} avoided{end}\n",
-            show::count(tally.trials, "trial"),
-            show::count(*templates, "template"),
-            tally.repeated,
-            tally.refused,
-            tally.avoided,
-        )
     }
 }

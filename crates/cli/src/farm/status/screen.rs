@@ -9,7 +9,7 @@ use warploom::farm::status::{Life, Run, Status};
 
 use super::text::{head, listed, note, runs, totals, workers};
 use crate::fold::width;
-use crate::table::{Align, Table};
+use crate::table::Table;
 
 /// Spaces between columns.
 const GAP: usize = 2;
@@ -89,17 +89,17 @@ fn grid(cells: &Table, style: &dyn Fn(usize) -> Style) -> Vec<Line<'static>> {
     if cells.rows.is_empty() {
         return Vec::new();
     }
-    let titles: Vec<String> = cells.titles.iter().map(|(title, _)| title.clone()).collect();
+    let titles: Vec<String> = cells.columns.iter().map(|column| column.title.clone()).collect();
     let widest = |column: usize| {
         let all = cells.rows.iter().chain([&titles]);
         all.map(|row| width(&row[column])).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..titles.len()).map(widest).collect();
     let line = |row: &[String]| {
-        let columns = row.iter().zip(&cells.titles).zip(&widths);
-        let padded = columns.map(|((cell, (_, align)), width)| match align {
-            Align::Left => format!("{cell:<width$}"),
-            Align::Right => format!("{cell:>width$}"),
+        let columns = row.iter().zip(&cells.columns).zip(&widths);
+        let padded = columns.map(|((cell, column), width)| match column.numbers {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
         });
         padded.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned()
     };

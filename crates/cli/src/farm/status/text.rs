@@ -6,7 +6,7 @@ use warploom::farm::status::{Life, Note, Run, Status, Worker};
 use warploom::lang::visible;
 
 use crate::show;
-use crate::table::Table;
+use crate::table::{PlainText as _, Table};
 
 /// With more runs than this, not all are listed.
 const MANY: usize = 40;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Parser;
 use serde::{Deserialize, Serialize};
-use warploom::app::App;
+use warploom::app::{App, Tunable};
 use warploom::farm::worker::{Opened, ProposeError, Proposed, Site};
 use warploom::lang::files::read_text;
 use warploom::target::Device;
@@ -94,7 +94,7 @@ impl Tuning {
     pub(super) fn open(&self, apps: &[App], device: &Device) -> Result<Opened, String> {
         let opened = self.with(apps, |apps, arguments| arguments.tunable(apps, device));
         let tunable = opened.map_err(|error| error.to_string())?;
-        let tune::Tunable { subject, small, tolerance } = tunable;
+        let Tunable { subject, small, tolerance } = tunable;
         Ok(Opened { subject, small, tolerance })
     }
 

@@ -4,16 +4,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::slice;
 
+use warploom::date;
 use warploom::tune::compare::Curve;
 use warploom::tune::explore::MODEL;
 use warploom::tune::landscape::Landscape;
 
 use super::super::Arguments;
+use super::super::written::verdict;
 use super::{Report, Wanted};
-use crate::date;
 use crate::error::{Error, Kind};
 use crate::folder::files_of;
 use crate::progress::{Progress, Unit};
+use crate::show;
 use crate::tune::Start;
 
 pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -32,7 +34,8 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     let seeds = comparing.seeds(arguments.seed);
     let Some((_, first)) = landscapes.first() else { return Ok(()) };
     let last = landscapes.iter().map(|(_, landscape)| landscape.source.measured.1).max().unwrap_or_default();
-    let mut report = Report::new(&first.source.device, &first.source.versions, date::of(last), trials);
+    let mut report =
+        Report::new(&first.source.device, &first.source.versions, show::command(), date::of(last), trials);
     let progress = Progress::new("strategies", Unit::Things("runs"));
     progress.set_length((landscapes.len() * strategies.len() * seeds.len()) as u64);
     for (name, landscape) in &landscapes {
@@ -48,13 +51,11 @@ pub(super) fn suite(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
             }
             progress.advance(seeds.len() as u64);
         }
-        if let Some(folder) = &arguments.output {
-            report.write(folder)?;
-        }
+        arguments.write(&report)?;
     }
     drop(progress);
-    report.print(arguments.format, arguments.markdown, out)?;
-    report.verdict()
+    arguments.print(&report, out)?;
+    verdict(&report, report.comparison.subjects.len())
 }
 
 /// The landscapes with their names, which differ. All are from one device.

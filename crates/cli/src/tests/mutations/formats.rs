@@ -29,7 +29,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::pictures::{pictures, png_files, pnm_files};
 use crate::device::Beside;
 use crate::execute;
-use crate::golden::Golden;
+use warploom_results::golden::Golden;
 
 /// Reads a file, given as a path and as bytes. Returns whether it was accepted.
 type Reader = Box<dyn Fn(&Path, &[u8]) -> bool>;
