@@ -18,12 +18,9 @@ fn picture(name: &str, build: fn() -> Result<Pipeline, PipelineError>) -> App {
         .inputs(|request| natural::image(request.ty, &request.region, request.seed))
 }
 
-fn apps() -> [App; 6] {
+fn apps() -> [App; 7] {
     [
-        picture("total", total)
-            .about("the sum of a picture, in any order")
-            .operations(pixels)
-            .tolerance(1e-5),
+        picture("total", total).about("the sum of a picture").operations(pixels).tolerance(1e-5),
         picture("total_in_order", total_in_order)
             .about("the sum of a picture, row by row")
             .operations(pixels)
@@ -37,6 +34,11 @@ fn apps() -> [App; 6] {
             .about("softmax of every row, then layer normalisation of it")
             .sizes([count("W", 1024), count("H", 8192)])
             .operations(|settings| 8.0 * pixels(settings))
+            .tolerance(1e-3),
+        picture("layer_norm", layer_norm)
+            .about("layer normalisation of every row")
+            .sizes([count("W", 1024), count("H", 8192)])
+            .operations(|settings| 6.0 * pixels(settings))
             .tolerance(1e-3),
         picture("summed_area", summed_area)
             .about("the summed-area table of a picture of whole numbers")
@@ -59,7 +61,7 @@ fn total() -> Result<Pipeline, PipelineError> {
 fn total_in_order() -> Result<Pipeline, PipelineError> {
     let input = Input::f32("input", 2);
     let r = rdom([(0, input.extent(0)), (0, input.extent(1))]);
-    Pipeline::new("total_in_order", [func("output", (), sum(&r, input.at((r.x, r.y))))])
+    Pipeline::new("total_in_order", [func("output", (), sum(&r, input.at((r.x, r.y))).in_order())])
 }
 
 fn tone_map() -> Result<Pipeline, PipelineError> {
@@ -89,6 +91,18 @@ fn softmax_norm() -> Result<Pipeline, PipelineError> {
     let variance = func("variance", y, sum(&r, &centred * &centred) / width);
     let output = (soft.at((x, y)) - mean.at(y)) / sqrt(variance.at(y) + 1e-12);
     Pipeline::new("softmax_norm", [func("output", (x, y), output)])
+}
+
+fn layer_norm() -> Result<Pipeline, PipelineError> {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let width = input.extent(0).f32();
+    let r = rdom([(0, input.extent(0))]);
+    let mean = func("mean", y, sum(&r, input.at((r.x, y))) / &width);
+    let centred = input.at((r.x, y)) - mean.at(y);
+    let variance = func("variance", y, sum(&r, &centred * &centred) / width);
+    let output = (input.at((x, y)) - mean.at(y)) / sqrt(variance.at(y) + 1e-5);
+    Pipeline::new("layer_norm", [func("output", (x, y), output)])
 }
 
 fn summed_area() -> Result<Pipeline, PipelineError> {
