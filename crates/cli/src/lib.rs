@@ -226,10 +226,12 @@ fn execute(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let parsed = help::fitted(Arguments::command()).try_get_matches_from(&arguments).and_then(|matches| {
-        let arguments = Arguments::from_arg_matches(&matches)?;
-        Ok((arguments, matches))
-    });
+    let parse = |command: clap::Command| -> Result<_, clap::Error> {
+        let matches = command.try_get_matches_from(&arguments)?;
+        Ok((Arguments::from_arg_matches(&matches)?, matches))
+    };
+    // Folding the help of all commands takes most of the time of starting, and only what is not run shows help.
+    let parsed = parse(Arguments::command()).or_else(|_| parse(help::fitted(Arguments::command())));
     let (Arguments { command, voice }, matches) =
         parsed.map_err(|error| features::explained(error, &arguments))?;
     ignored::check(&matches)?;
