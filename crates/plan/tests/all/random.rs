@@ -78,8 +78,9 @@ fn a_seed_gives_one_schedule() {
     }
 }
 
-/// A decision must be taken in at least this fraction of the eligible cases.
-const TAKEN: f64 = 0.05;
+/// A decision must be taken in at least this fraction of the eligible cases. The rarest, computing tuples in a kernel of
+/// their own, is taken in 5 % of 4,500.
+const TAKEN: f64 = 0.04;
 
 /// The number of eligible stages that is enough to judge.
 const ENOUGH: u64 = 200;
