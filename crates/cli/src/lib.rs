@@ -230,7 +230,7 @@ fn execute(
         let matches = command.try_get_matches_from(&arguments)?;
         Ok((Arguments::from_arg_matches(&matches)?, matches))
     };
-    // Folding the help of all commands takes most of the time of starting, and only what is not run shows help.
+    // Folding the help pages of all commands dominates start-up. Help and errors show them; a command that runs does not.
     let parsed = parse(Arguments::command()).or_else(|_| parse(help::fitted(Arguments::command())));
     let (Arguments { command, voice }, matches) =
         parsed.map_err(|error| features::explained(error, &arguments))?;

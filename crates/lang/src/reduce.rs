@@ -103,8 +103,10 @@ impl Expr {
 
 /// An inline reduction whose float terms may be combined in any order.
 fn in_any_order(reduction: Expr) -> Expr {
-    let is_float = reduction.ty().is_some_and(Type::is_float);
-    with_order(&reduction, true).filter(|_| is_float).unwrap_or(reduction)
+    match reduction.ty().is_some_and(Type::is_float) {
+        true => with_order(&reduction, true).unwrap_or(reduction),
+        false => reduction,
+    }
 }
 
 /// An inline reduction whose terms may be combined in any order, or in that of the domain; `None` if it is something else.

@@ -78,8 +78,8 @@ fn a_seed_gives_one_schedule() {
     }
 }
 
-/// A decision must be taken in at least this fraction of the eligible cases. The rarest, computing tuples in a kernel of
-/// their own, is taken in 5 % of 4,500.
+/// The least share of the eligible cases in which each decision is taken. The rarest, a kernel of its own for a tuple, has
+/// a share of about 5 % of 4,500 cases.
 const TAKEN: f64 = 0.04;
 
 /// The number of eligible stages that is enough to judge.

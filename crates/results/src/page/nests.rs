@@ -64,7 +64,12 @@ impl Nests {
         };
         let mut settings = Settings::defaults(app);
         if let Some(unknown) = sizes.give(&mut settings) {
-            return Err(without(&format!("`{}` has no size `{unknown}`", app.name)));
+            let known: Vec<&str> = app.sizes.iter().map(|size| size.name.as_str()).collect();
+            return Err(without(&format!(
+                "`{}` has no size `{unknown}`; it has {}",
+                app.name,
+                known.join(", ")
+            )));
         }
         self.at(app, settings, device, schedule)
     }
